@@ -1,0 +1,1 @@
+"""Multicalibrated scores for every group, at population scale, on Spark."""

@@ -1,0 +1,1 @@
+"""The arithmetic: NumPy only, no Spark, no paths."""

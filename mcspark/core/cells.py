@@ -1,0 +1,168 @@
+"""Cells: the sums per (score bin, signature, role) that everything else is computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcspark.core.levels import FloatArray, IntArray, ScoreBins, level_value
+
+
+class Role(IntEnum):
+    """What a labelled row is for; the names are the values of the output column ``split``."""
+
+    fit = 0
+    early_stopping = 1
+    test = 2
+
+
+SUMS = ("n", "weight", "weight_sq", "score", "label", "score_sq", "label_sq", "score_label")
+"""The sums of a cell, in order: rows, Σw, Σw², Σw·f, Σw·y, Σw·f², Σw·y², Σw·f·y."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table of cells and what is needed to read it.
+
+    Parameters
+    ----------
+    bins : ScoreBins
+        Where a score falls.
+    groups : tuple of str, length G
+        Group names, in the order of the columns of ``membership``.
+    membership : ndarray of bool, shape (S, G)
+        The groups of each signature.
+    bin, signature, role : ndarray of int, shape (C,)
+        Score bin in 0..n_bins-1, row of ``membership``, and :class:`Role` of each cell.
+    n, weight, weight_sq, score, label, score_sq, label_sq, score_label : ndarray of float, shape (C,)
+        The sums named in :data:`SUMS`, over the rows of the cell.
+    """
+
+    bins: ScoreBins
+    groups: tuple[str, ...]
+    membership: NDArray[np.bool_]
+    bin: IntArray
+    signature: IntArray
+    role: IntArray
+    n: FloatArray
+    weight: FloatArray
+    weight_sq: FloatArray
+    score: FloatArray
+    label: FloatArray
+    score_sq: FloatArray
+    label_sq: FloatArray
+    score_label: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.bin)
+
+    @classmethod
+    def from_rows(
+        cls,
+        score: FloatArray,
+        label: FloatArray,
+        membership: NDArray[np.bool_],
+        *,
+        bins: ScoreBins,
+        weight: FloatArray | None = None,
+        role: IntArray | None = None,
+        groups: tuple[str, ...] | None = None,
+    ) -> Cells:
+        """Cells of rows held in memory; the reference for Spark's, and a way in for small tables.
+
+        Parameters
+        ----------
+        score, label : ndarray, shape (N,), range [0, 1]
+        membership : ndarray of bool, shape (N, G)
+        bins : ScoreBins
+        weight : ndarray, shape (N,), optional
+            Non-negative; 1 if absent.
+        role : ndarray of int, shape (N,), optional
+            :class:`Role`; all ``fit`` if absent.
+        groups : tuple of str, optional
+            Names; ``g0, g1 …`` if absent.
+        """
+        score = np.asarray(score, dtype=np.float64)
+        label = np.asarray(label, dtype=np.float64)
+        w = np.ones(len(score)) if weight is None else np.asarray(weight, dtype=np.float64)
+        r = np.zeros(len(score), dtype=np.int64) if role is None else np.asarray(role, dtype=np.int64)
+        signatures, signature = np.unique(np.asarray(membership, dtype=bool), axis=0, return_inverse=True)
+        keys = np.stack([bins.assign(score), signature.reshape(-1), r])
+        unique, cell = np.unique(keys, axis=1, return_inverse=True)
+        cell = cell.reshape(-1)
+        values = (
+            np.ones(len(score)), w, w * w, w * score, w * label,
+            w * score * score, w * label * label, w * score * label,
+        )  # fmt: skip
+        sums = {
+            name: np.bincount(cell, weights=value, minlength=unique.shape[1])
+            for name, value in zip(SUMS, values, strict=True)
+        }
+        names = groups or tuple(f"g{i}" for i in range(signatures.shape[1]))
+        return cls(bins, names, signatures, unique[0], unique[1], unique[2], **sums)
+
+    def take(self, rows: NDArray[np.bool_] | IntArray) -> Cells:
+        """The cells at these places."""
+        return replace(
+            self, **{f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in _SHARED}
+        )
+
+    def of_role(self, *roles: Role) -> Cells:
+        """The cells of these roles."""
+        return self.take(np.isin(self.role, [int(r) for r in roles]))
+
+    def group_sums(self, name: str, m: int | None = None) -> FloatArray:
+        """Sum of ``name`` for each group and bin, or level of the grid of ``m``; shape (G, bins or m)."""
+        return self.group_sums_of(getattr(self, name), m)
+
+    def group_sums_of(self, value: FloatArray, m: int | None = None) -> FloatArray:
+        """The same for any array of one value a cell."""
+        place, n_places = self._places(m)
+        group, owner = self._pairs
+        flat = np.bincount(
+            group * n_places + place[owner], weights=value[owner], minlength=len(self.groups) * n_places
+        )
+        return np.asarray(flat.reshape(len(self.groups), n_places), dtype=np.float64)
+
+    def level_sums(self, name: str, m: int | None = None) -> FloatArray:
+        """Sum of ``name`` over all rows for each bin, or level of the grid of ``m``."""
+        place, n_places = self._places(m)
+        return np.bincount(place, weights=getattr(self, name), minlength=n_places)
+
+    def loss(self, m: int | None = None) -> float:
+        """Mean squared loss (paper, definition 3.1) of the score, or of its ``m``-discretized version."""
+        total = self.weight.sum()
+        if total <= 0:
+            return float("nan")
+        if m is None:
+            square = self.score_sq - 2 * self.score_label + self.label_sq
+        else:
+            value = level_value(self.bins.level_of_bin(m)[self.bin], m)
+            square = value**2 * self.weight - 2 * value * self.label + self.label_sq
+        return float(max(square.sum(), 0.0) / total)
+
+    def _places(self, m: int | None) -> tuple[IntArray, int]:
+        if m is None:
+            return self.bin, self.bins.n_bins
+        return self.bins.level_of_bin(m)[self.bin], m
+
+    @property
+    def _pairs(self) -> tuple[IntArray, IntArray]:
+        """Every (group, cell) pair: signature first, so only the handful of groups of each cell."""
+        cached = self.__dict__.get("_pairs_cache")
+        if cached is None:
+            per_signature = self.membership.sum(axis=1)
+            groups_of = np.nonzero(self.membership)[1]
+            start = np.cumsum(per_signature) - per_signature
+            count = per_signature[self.signature]
+            owner = np.repeat(np.arange(len(self)), count)
+            offset = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+            cached = (groups_of[start[self.signature[owner]] + offset], owner)
+            object.__setattr__(self, "_pairs_cache", cached)
+        return cached  # type: ignore[no-any-return]
+
+
+_SHARED = ("bins", "groups", "membership")
