@@ -1,0 +1,68 @@
+"""Turn ACS person files into a scored table and an attribute table, with the paper's base predictors.
+
+Example: spark-submit jobs/prepare_acs.py --input psam_p06.csv --task income --output data/acs_income
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from mcspark.acs.persons import check_inputs
+from mcspark.acs.prepare import prepare
+from mcspark.errors import McsparkError
+from mcspark.runtime.session import spark_session
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+class TaskName(str, Enum):
+    """What to predict."""
+
+    income = "income"
+    income_class = "income_class"
+    travel = "travel"
+
+
+@app.command(help=__doc__)
+def prepare_acs(
+    *,
+    inputs: Annotated[
+        list[str], typer.Option("--input", metavar="FILE...", help="PUMS person files, .csv and .parquet.")
+    ],
+    task: Annotated[TaskName, typer.Option(help="What to predict.")],
+    output: Annotated[str, typer.Option(metavar="DIR", help="Folder of the tables scored and attributes.")],
+    train: Annotated[int, typer.Option(help="Rows that train the base predictor and are left out.")] = 50_000,
+    seed: Annotated[int, typer.Option(help="Chooses the training rows.")] = 42,
+    more_inputs: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Further files after --input FILE.")
+    ] = None,
+) -> None:
+    """Prepare, print the summary, and return the exit code of what went wrong."""
+    files = [*inputs, *(more_inputs or [])]
+    started = time.monotonic()
+    try:
+        summary = _run(files, task.value, output, train, seed)
+    except McsparkError as error:
+        typer.echo(f"prepare_acs: {error}", err=True)
+        typer.echo(json.dumps({"status": error.status, "task": task.value, "error": str(error)}))
+        sys.exit(error.exit_code)
+    typer.echo(json.dumps({**summary, "seconds": round(time.monotonic() - started, 1)}))
+
+
+def _run(files: list[str], task: str, output: str, train: int, seed: int) -> dict[str, object]:
+    check_inputs(files)  # before a JVM starts
+    spark = spark_session(app_name=f"mcspark prepare_acs {task}")
+    try:
+        return prepare(spark, files, task=task, output=output, train=train, seed=seed).summary()
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,90 @@
+"""Writes tables aside, then renames them into place: an old output stands until the new one is whole."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from mcspark.errors import ConfigurationError
+
+
+def publish(spark: SparkSession, directory: str, tables: Mapping[str, DataFrame]) -> dict[str, str]:
+    """Write each table as Parquet to ``directory/NAME``, all of them or none.
+
+    Other things in ``directory`` are left alone. A table that is there already is replaced by two renames
+    after every new table is written; if one of them fails the old tables are put back.
+
+    Returns
+    -------
+    dict of str to str
+        Path of each table.
+
+    Raises
+    ------
+    ConfigurationError
+        The directory cannot be written to.
+    """
+    directory = directory.rstrip("/")
+    targets = {name: f"{directory}/{name}" for name in tables}
+    aside = f"{directory}/_staging-{uuid.uuid4().hex}"
+    files = _Files(spark, directory)
+    try:
+        files.make(aside)
+        for name, frame in tables.items():
+            frame.write.parquet(f"{aside}/new/{name}")
+        _swap(files, aside, targets)
+    finally:
+        files.remove(aside)
+    return targets
+
+
+def _swap(files: _Files, aside: str, targets: Mapping[str, str]) -> None:
+    files.make(f"{aside}/old")
+    moved: list[tuple[str, str]] = []
+    try:
+        for name, target in targets.items():
+            if files.exists(target):
+                files.rename(target, f"{aside}/old/{name}")
+                moved.append((f"{aside}/old/{name}", target))
+        for name, target in targets.items():
+            files.rename(f"{aside}/new/{name}", target)
+            moved.append((target, f"{aside}/new/{name}"))
+    except Exception:
+        for source, back in reversed(moved):
+            files.rename(source, back)
+        raise
+
+
+class _Files:
+    """The file system that holds a path, whichever it is."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+        self._system = self._path(path).getFileSystem(hadoop)
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def exists(self, path: str) -> bool:
+        return bool(self._system.exists(self._path(path)))
+
+    def make(self, path: str) -> None:
+        try:
+            made = self._system.mkdirs(self._path(path))
+        except Exception as error:  # py4j wraps whatever the file system threw
+            raise ConfigurationError(
+                f"cannot create {path}: choose an --output that can be written"
+            ) from error
+        if not made:
+            raise ConfigurationError(f"cannot create {path}: choose an --output that can be written")
+
+    def rename(self, source: str, target: str) -> None:
+        if not self._system.rename(self._path(source), self._path(target)):
+            raise OSError(f"could not rename {source} to {target}")
+
+    def remove(self, path: str) -> None:
+        self._system.delete(self._path(path), True)
