@@ -1,0 +1,36 @@
+"""The configuration: one frozen schema, loaded from a file, the environment and ``--set``."""
+
+from mcspark.config.calibrator import Calibrator, Split
+from mcspark.config.groups import GroupColumn, Groups, Predicate
+from mcspark.config.identifiers import check_run_id, quote_identifier, quote_table
+from mcspark.config.models import Compare, CompareOutput, Config, Evaluation, Gate, Model, Report
+from mcspark.config.predicates import check_predicate
+from mcspark.config.secrets import redact, redact_uri
+from mcspark.config.sources import load_config
+from mcspark.config.tables import AttributeTable, Dedupe, Output, ScoredTable
+
+__all__ = [
+    "AttributeTable",
+    "Calibrator",
+    "Compare",
+    "CompareOutput",
+    "Config",
+    "Dedupe",
+    "Evaluation",
+    "Gate",
+    "GroupColumn",
+    "Groups",
+    "Model",
+    "Output",
+    "Predicate",
+    "Report",
+    "ScoredTable",
+    "Split",
+    "check_predicate",
+    "check_run_id",
+    "load_config",
+    "quote_identifier",
+    "quote_table",
+    "redact",
+    "redact_uri",
+]

@@ -1,0 +1,100 @@
+"""How the correction is learned: the trees, and the paper's baselines."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from mcspark.config.section import Column, Section, Seed, Share
+
+Method = Literal["trees", "multiaccuracy", "lsboost", "mcboost", "squarelev", "none"]
+MAX_ROUNDS = 100
+MAX_LEVELS = 1000
+
+
+def _check_rounds(value: Any) -> Any:
+    if value != "auto" and (type(value) is not int or not 1 <= value <= MAX_ROUNDS):
+        raise ValueError(f"must be a whole number from 1 to {MAX_ROUNDS}, or auto")
+    return value
+
+
+class Split(Section):
+    """The split by a hash of the key: the same under any reordering or repartitioning."""
+
+    test: Share = Field(0.4, description="Share of the labelled rows held out to report on.")
+    early_stopping: Share = Field(0.3, description="Share of the rest that only stops the boosting.")
+    seed: Seed = Field(7, description="Seed of the hash.")
+    column: Column | None = Field(None, description="A column that already says fit or test; null: the hash.")
+
+
+class Multiaccuracy(Section):
+    """Settings of the multiaccuracy baseline: linear in the groups with an l1 penalty."""
+
+    l1: float = Field(0.0, ge=0, description="Strength of the penalty (the paper sweeps 0, 1e-6 … 1e-2).")
+
+
+class McBoost(Section):
+    """Settings of the MCBoost baseline."""
+
+    levels: int = Field(20, ge=1, le=MAX_LEVELS, description="Grid m of the level sets it patches.")
+    early_stopping: Share = Field(
+        0.3, description="Share of the fitting rows that stops it (the paper sweeps 0.1 … 0.5)."
+    )
+    max_rounds: int = Field(1000, ge=1, le=1_000_000, description="Most patches.")
+
+
+class LsBoost(Section):
+    """Settings of the LSBoost baseline."""
+
+    levels: int = Field(20, ge=1, le=MAX_LEVELS, description="Grid m of the level sets.")
+    depth: int = Field(2, ge=1, le=2, description="Depth of the weak trees.")
+    learning_rate: float = Field(0.3, gt=0, le=1, description="Step size (the paper sweeps 0.1, 0.3, 1).")
+    subsample: float = Field(1.0, gt=0, le=1, description="Share of rows for each weak tree.")
+    max_rounds: int = Field(100, ge=1, le=1_000_000, description="Most rounds.")
+
+
+class SquareLev(Section):
+    """Settings of the SquareLev.R baseline."""
+
+    max_rounds: int = Field(500, ge=1, le=1_000_000, description="Most weak trees.")
+
+
+class Calibrator(Section):
+    """The calibrator and its settings."""
+
+    method: Method = Field("trees", description="Method; none ships the score as it is.")
+    learning_rate: float = Field(0.1, gt=0, le=1, description="Shrinkage of each tree.")
+    feature_fraction: float = Field(1.0, gt=0, le=1, description="Share of the features each tree may use.")
+    max_trees: int = Field(5000, ge=1, le=100_000, description="Most trees of a stage.")
+    early_stopping_rounds: int = Field(
+        50, ge=1, le=100_000, description="Trees without a lower early-stopping loss before a stage ends."
+    )
+    link: Literal["identity", "logit"] = Field(
+        "identity", description="identity: squared loss (the paper); logit: cross-entropy on logit(score)."
+    )
+    rounds: Annotated[int | Literal["auto"], BeforeValidator(_check_rounds)] = Field(
+        1, description="Stages; auto goes on until the held-out gain is within noise."
+    )
+    training: Literal["cells", "rows"] = Field(
+        "cells", description="Train on the table of sums (cells) or on every row."
+    )
+    score_bins: int = Field(
+        255, ge=0, le=100_000, description="Wanted equally heavy score bins beside the level edges; 0: none."
+    )
+    min_rows_in_leaf: int = Field(20, ge=1, description="Fewest rows in a leaf.")
+    seed: Seed = Field(1, description="Seed of the training.")
+    refit: bool = Field(
+        False, description="Choose the number of trees held out, then refit on all fitting rows."
+    )
+    timeout_seconds: int = Field(3600, ge=1, description="Wall-clock limit of a fit; then exit code 75.")
+    multiaccuracy: Multiaccuracy = Field(Multiaccuracy(), description="Settings of multiaccuracy.")
+    mcboost: McBoost = Field(McBoost(), description="Settings of mcboost.")
+    lsboost: LsBoost = Field(LsBoost(), description="Settings of lsboost.")
+    squarelev: SquareLev = Field(SquareLev(), description="Settings of squarelev.")
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _one_word(cls, value: Any) -> Any:
+        # The comparison's word for the same method.
+        return "multiaccuracy" if value == "multiaccurate" else value

@@ -1,0 +1,136 @@
+"""Names a user gives: columns, tables, partitions and runs; what is refused, and how Spark is told them."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+MAX_NAME = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
+_TABLE_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*\Z")
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})\Z|(\d{4})(\d{2})(\d{2})\Z", re.ASCII)
+_DATE_KEYS = ("ds", "date")
+# What Hive-style folder names write as %XX: two writers could name one partition differently.
+_ESCAPED_IN_FOLDERS = "\"#%'*/:=?\\{}[]^"
+_UNRENDERED = ("None", "null", "NULL", "__HIVE_DEFAULT_PARTITION__")
+
+
+def quote_identifier(name: str) -> str:
+    """Spark SQL for exactly the column called ``name``, whatever characters the name holds.
+
+    Examples
+    --------
+    >>> quote_identifier("income.2018")
+    '`income.2018`'
+    >>> quote_identifier("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_table(name: str) -> str:
+    """Spark SQL for a table name of one or more parts parted by dots: ``lake.db.name``."""
+    return ".".join(quote_identifier(part) for part in name.split("."))
+
+
+def check_column(name: str) -> str:
+    """A column name as it is; ``ValueError`` if no table can hold it or Spark would rewrite it."""
+    if not name.strip():
+        raise ValueError("a column name is empty; name a column")
+    if len(name) > MAX_NAME:
+        raise ValueError(f"a column name is longer than {MAX_NAME} characters; shorten it")
+    if _CONTROL.search(name):
+        raise ValueError("a column name holds a control character; rename the column")
+    if "${" in name:
+        raise ValueError("'${' in a column name would be substituted by Spark; rename the column")
+    return name
+
+
+def check_identifier(name: str) -> str:
+    """A plain identifier (letters, digits, underscore), such as a partition key; else ``ValueError``."""
+    if not _IDENTIFIER.match(name) or len(name) > MAX_NAME:
+        raise ValueError(
+            f"{name!r} is no identifier; use ASCII letters, digits and underscores, not starting with a digit"
+        )
+    return name
+
+
+def check_run_id(text: str) -> str:
+    """A run id that is safe as a file name: 1 to 128 letters, digits, ``_`` and ``-``; else ``ValueError``."""
+    if not _RUN_ID.match(text):
+        raise ValueError(
+            f"run id {text!r} is not safe as a file name; use 1 to 128 ASCII letters, digits, '_' and '-', "
+            "starting with a letter or digit"
+        )
+    return text
+
+
+def check_table(name: str) -> str:
+    """A catalog table name, ``name`` up to ``catalog.schema.schema.name``; else ``ValueError``."""
+    parts = name.split(".")
+    if len(parts) > 4 or not all(_TABLE_PART.match(part) for part in parts):
+        raise ValueError(
+            f"{name!r} is no table name; write catalog.schema.name with letters, digits, '_' and '-'"
+        )
+    return name
+
+
+def check_path(path: str) -> str:
+    """A path or URI as it is; ``ValueError`` if it is blank, padded, or has control characters."""
+    if not path.strip():
+        raise ValueError("a path is empty; name a folder or file")
+    if path != path.strip() or _CONTROL.search(path):
+        raise ValueError("a path begins or ends with a space or holds a control character; remove it")
+    for mark in ("{{", "{%", "${"):
+        if mark in path:
+            raise ValueError(f"{mark!r} in a path is a template left unrendered; render it before the job")
+    return path
+
+
+def check_partition_value(key: str, value: str) -> str:
+    """A partition value that is safe as the end of a folder name ``key=value``; else ``ValueError``.
+
+    Parameters
+    ----------
+    key : str
+        Partition column; the values of ``ds`` and ``date`` must be dates that exist.
+    value : str
+        Text, kept as written: ``01`` stays ``01``.
+    """
+    wrong = _wrong_with_value(value)
+    if wrong is None and key.lower() in _DATE_KEYS:
+        wrong = _wrong_with_date(value)
+    if wrong is not None:
+        raise ValueError(f"partition {key}={value!r} {wrong}")
+    return value
+
+
+def _wrong_with_value(value: str) -> str | None:
+    if not value:
+        return "is empty; give a value, or leave the partition out"
+    if value in _UNRENDERED:
+        return "is what a scheduler writes for a missing value; check the template that fills it in"
+    for mark in ("{{", "{%", "${"):
+        if mark in value:
+            return f"holds {mark!r}, a template left unrendered; render it before the job"
+    if ".." in value or value == ".":
+        return "would leave the folder of the table; remove the dots"
+    if value != value.strip() or _CONTROL.search(value) or len(value) > MAX_NAME:
+        return f"is padded, longer than {MAX_NAME} characters, or holds a control character; clean it"
+    bad = next((c for c in value if c in _ESCAPED_IN_FOLDERS), None)
+    if bad is not None:
+        return f"holds {bad!r}, which a folder name cannot; use letters, digits, '-', '_' and '.'"
+    return None
+
+
+def _wrong_with_date(value: str) -> str | None:
+    match = _DATE.match(value)
+    if match is None:
+        return "is no date; write it as YYYY-MM-DD"
+    try:
+        date(*(int(part) for part in match.groups() if part is not None))
+    except ValueError:
+        return "is a date that does not exist; write a real one as YYYY-MM-DD"
+    return None

@@ -1,0 +1,175 @@
+"""The whole configuration: the one schema that every job honours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+
+from mcspark.config.calibrator import Calibrator, Split
+from mcspark.config.groups import Groups
+from mcspark.config.secrets import redact
+from mcspark.config.section import AsTuple, Path, Section, Seed
+from mcspark.config.tables import AttributeTable, Output, ScoredTable
+
+MAX_BASE_LEVELS = 100_000
+
+CompareMethod = Literal["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"]
+_ALL_METHODS: tuple[CompareMethod, ...] = (
+    "none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees",
+)  # fmt: skip
+
+
+def _check_levels(levels: tuple[int, ...]) -> tuple[int, ...]:
+    if not levels:
+        raise ValueError("is empty; give at least one number of levels, such as [20]")
+    if any(m < 1 for m in levels):
+        raise ValueError("must be positive whole numbers, such as [10, 20]")
+    if len(set(levels)) < len(levels):
+        raise ValueError("names a number of levels twice; name each once")
+    if (base := math.lcm(*levels)) > MAX_BASE_LEVELS:
+        raise ValueError(
+            f"need score bins at {base} common edges, more than {MAX_BASE_LEVELS}; "
+            "choose grids that divide one another"
+        )
+    return levels
+
+
+class Evaluation(Section):
+    """What is measured."""
+
+    levels: Annotated[tuple[int, ...], AsTuple, AfterValidator(_check_levels)] = Field(
+        (10, 20, 30, 50, 75, 100), description="Grids m on which calibration is measured."
+    )
+    draws: int = Field(200, ge=1, le=100_000, description="Simulations for the noise floor and intervals.")
+    seed: Seed = Field(1, description="Seed of the simulations.")
+
+
+class Model(Section):
+    """Where the fitted calibrator is kept."""
+
+    path: Path = Field(description="Folder of the model.")
+
+
+class Report(Section):
+    """Where the report goes."""
+
+    path: Path = Field(description="HTML file of the report.")
+
+
+class CompareOutput(Section):
+    """Where the comparison goes."""
+
+    path: Path = Field(description="Folder for results.parquet, compare.md and compare.html.")
+
+
+class Compare(Section):
+    """What jobs/compare.py does."""
+
+    methods: Annotated[tuple[CompareMethod, ...], AsTuple] = Field(
+        _ALL_METHODS, description="Methods to compare."
+    )
+    partitions: int = Field(
+        10, ge=1, le=1000, description="Re-drawn calibration and validation halves; the test split stays."
+    )
+    sweep: Literal["paper", "none"] = Field(
+        "paper", description="The grids of the paper's appendix, or the calibrator section as it stands."
+    )
+    output: CompareOutput | None = Field(None, description="Where the results go.")
+
+    @field_validator("methods", mode="before")
+    @classmethod
+    def _one_word(cls, value: Any) -> Any:
+        # The calibrator's word for the same method.
+        if isinstance(value, (list, tuple)):
+            return ["multiaccurate" if method == "multiaccuracy" else method for method in value]
+        return value
+
+    @field_validator("methods")
+    @classmethod
+    def _each_once(cls, methods: tuple[CompareMethod, ...]) -> tuple[CompareMethod, ...]:
+        if not methods:
+            raise ValueError("is empty; name at least one method")
+        if len(set(methods)) < len(methods):
+            raise ValueError("names a method twice; name each once")
+        return methods
+
+
+class Gate(Section):
+    """What must hold for the output to be published."""
+
+    max_mc_error: float | None = Field(
+        None, ge=0, le=1, description="Most held-out MC error after calibration; null: no limit."
+    )
+    must_improve: bool = Field(True, description="The held-out MC error must not get worse beyond noise.")
+
+
+class Config(Section):
+    """The resolved configuration of a job."""
+
+    scored: ScoredTable = Field(description="The large scored table.")
+    attributes: Annotated[tuple[AttributeTable, ...], AsTuple] = Field(
+        description="One or more group attribute tables, joined on the key."
+    )
+    groups: Groups = Field(Groups(), description="The groups.")
+    split: Split = Field(Split(), description="The split by key hash.")
+    calibrator: Calibrator = Field(Calibrator(), description="The calibrator.")
+    evaluation: Evaluation = Field(Evaluation(), description="What is measured.")
+    output: Output | None = Field(None, description="Where the calibrated scores go.")
+    model: Model | None = Field(None, description="Where the fitted calibrator is kept.")
+    report: Report | None = Field(None, description="Where the report goes; null: no report.")
+    compare: Compare = Field(Compare(), description="What jobs/compare.py does.")
+    gate: Gate = Field(Gate(), description="What must hold for the output to be published.")
+    allow_empty: bool = Field(
+        False, description="An empty input replaces the output by an empty one, instead of being refused."
+    )
+    max_rejected_share: float = Field(
+        1.0, ge=0, le=1, description="Refuse the run if more than this share of the rows is rejected."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_sections_are_defaults(cls, data: Any) -> Any:
+        # A section whose lines are all commented out reads as null in YAML.
+        if isinstance(data, dict):
+            return {k: v for k, v in data.items() if v is not None or k not in _DEFAULTED}
+        return data
+
+    @field_validator("attributes")
+    @classmethod
+    def _key_of_the_scored_table(
+        cls, tables: tuple[AttributeTable, ...], info: ValidationInfo
+    ) -> tuple[AttributeTable, ...]:
+        if not tables:
+            raise ValueError("is empty; name at least one attribute table")
+        scored = info.data.get("scored")
+        for place, table in enumerate(tables):
+            if scored is not None and set(table.key) != set(scored.key):
+                raise ValueError(
+                    f"table {place} has the key {list(table.key)}, but the scored table has "
+                    f"{list(scored.key)}; use the same names"
+                )
+        return tables
+
+    def to_plain(self) -> dict[str, Any]:
+        """The configuration as JSON values; ``Config.model_validate`` of it gives an equal one."""
+        return self.model_dump(mode="json")
+
+    def redacted(self) -> dict[str, Any]:
+        """:meth:`to_plain` with the secrets in URIs replaced by ``***``: for logs, manifest and report."""
+        plain: dict[str, Any] = redact(self.to_plain())
+        return plain
+
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of the canonical JSON of :meth:`redacted`.
+
+        A hash of what the manifest shows can be checked from the manifest, and tells nothing of a secret.
+        """
+        canonical = json.dumps(self.redacted(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+_DEFAULTED = ("groups", "split", "calibrator", "evaluation", "compare", "gate")

@@ -1,0 +1,45 @@
+"""Keep secrets out of logs, manifests and messages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+HIDDEN = "***"
+_USERINFO = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^/?#]*)@")
+# abfss://container@account.dfs… : the part before @ is a container, not a user, and is needed to read the log.
+_CONTAINER_SCHEMES = ("abfs://", "abfss://", "wasb://", "wasbs://")
+_SECRET_PART = re.compile(
+    r"(?P<name>(?<=[?&;])[^?&;=#\s]*"
+    r"(?:password|passwd|pwd|secret|token|key|credential|signature|(?<=[?&;])sig)[^?&;=#\s]*=)[^&;#\s]*",
+    re.IGNORECASE,
+)
+
+
+def redact_uri(text: str) -> str:
+    """``text`` with the user part and the secret-like query parts of every URI in it replaced by ``***``.
+
+    Examples
+    --------
+    >>> redact_uri("s3a://id:secret@bucket/scored?password=x&year=2024")
+    's3a://***@bucket/scored?password=***&year=2024'
+    """
+    return _SECRET_PART.sub(rf"\g<name>{HIDDEN}", _USERINFO.sub(_hide_user, text))
+
+
+def redact(plain: Any) -> Any:
+    """The same value with every text in it, at any depth, passed through :func:`redact_uri`."""
+    if isinstance(plain, str):
+        return redact_uri(plain)
+    if isinstance(plain, dict):
+        return {key: redact(value) for key, value in plain.items()}
+    if isinstance(plain, (list, tuple)):
+        return [redact(value) for value in plain]
+    return plain
+
+
+def _hide_user(match: re.Match[str]) -> str:
+    scheme, user = match["scheme"], match["user"]
+    if scheme.lower() in _CONTAINER_SCHEMES and ":" not in user and "@" not in user:
+        return match[0]
+    return f"{scheme}{HIDDEN}@"

@@ -1,0 +1,58 @@
+"""What all sections of the configuration share: the base model and the kinds of values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from mcspark.config.identifiers import check_column, check_path, check_table
+
+
+class Section(BaseModel):
+    """A frozen section; unknown keys, text for numbers, NaN and infinities are refused."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        validate_default=True,
+        hide_input_in_errors=True,
+        protected_namespaces=(),
+    )
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that occur again; Spark tells no capitals apart, so ``Sex`` repeats ``sex``."""
+    seen: set[str] = set()
+    again = []
+    for name in names:
+        if name.casefold() in seen:
+            again.append(name)
+        seen.add(name.casefold())
+    return again
+
+
+def _unique_columns(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("is empty; name at least one column")
+    if again := repeated(names):
+        raise ValueError(f"names {again[0]!r} twice (Spark tells no capitals apart); name each column once")
+    return names
+
+
+AsTuple = BeforeValidator(_as_tuple)
+"""A YAML list for a tuple."""
+
+Column = Annotated[str, AfterValidator(check_column)]
+Columns = Annotated[tuple[Column, ...], AsTuple, AfterValidator(_unique_columns)]
+Path = Annotated[str, AfterValidator(check_path)]
+TableName = Annotated[str, AfterValidator(check_table)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]

@@ -1,0 +1,141 @@
+"""The tables of a run: scored, attributes, output."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+
+from mcspark.config.identifiers import check_identifier, check_partition_value
+from mcspark.config.section import Column, Columns, Path, Section, TableName
+
+ADDED_COLUMNS = ("calibrated_score", "split")
+"""The columns that a job adds to the key, score, label and weight of its output."""
+
+InputFormat = Literal["parquet", "csv", "delta", "iceberg", "table"]
+OutputFormat = Literal["parquet", "delta", "iceberg", "table"]
+_TABLE_FORMATS = ("table", "delta", "iceberg")
+
+
+def _as_partition(value: Any) -> Any:
+    # A whole number has one spelling; everything else that is not text has lost how it was written.
+    if isinstance(value, dict):
+        return {k: str(v) if type(v) is int else v for k, v in value.items()}
+    return value
+
+
+def _check_partition(partition: dict[str, str]) -> dict[str, str]:
+    if not partition:
+        raise ValueError("is empty; give key: value, or null for the whole table")
+    problems = []
+    for key, value in partition.items():
+        try:
+            check_identifier(key)
+            check_partition_value(key, value)
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise ValueError("; ".join(problems))
+    return partition
+
+
+Partition = Annotated[dict[str, str], AfterValidator(_check_partition)]
+
+
+class Location(Section):
+    """Where a table is: a path, or a name in a catalog; subclasses say which formats they know."""
+
+    path: Path | None = Field(None, description="Folder or file; any scheme Spark knows (s3a:// hdfs:// …).")
+    table: TableName | None = Field(None, description="Catalog table, catalog.schema.name; instead of path.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _table_by_name(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("table") is not None and "format" not in data:
+            return {**data, "format": "table"}
+        return data
+
+    @field_validator("table")
+    @classmethod
+    def _path_or_table(cls, table: str | None, info: ValidationInfo) -> str | None:
+        if "path" in info.data and (info.data["path"] is None) == (table is None):
+            wrong = "and path are both missing" if table is None else "and path are both given"
+            raise ValueError(f"{wrong}; give one of path and table")
+        return table
+
+    @field_validator("format", check_fields=False)
+    @classmethod
+    def _format_fits(cls, name: str, info: ValidationInfo) -> str:
+        if info.data.get("table") is not None and name not in _TABLE_FORMATS:
+            raise ValueError("does not go with table; leave format out, or write table, delta or iceberg")
+        if info.data.get("path") is not None and name == "table":
+            raise ValueError("'table' does not go with path; name the table by table: catalog.schema.name")
+        return name
+
+
+class Partitioned(Location):
+    """A table of which one partition may be meant."""
+
+    partition: Partition | None = Field(
+        None, description="One partition, as key: value with text values; null for the whole table."
+    )
+
+    @field_validator("partition", mode="before")
+    @classmethod
+    def _whole_numbers_as_text(cls, value: Any) -> Any:
+        return _as_partition(value)
+
+
+class Dedupe(Section):
+    """How to mend repeated keys instead of refusing them."""
+
+    latest_by: Column = Field(description="Of rows with one key, keep the one with the greatest value here.")
+
+
+class ScoredTable(Partitioned):
+    """The large scored table."""
+
+    format: InputFormat = Field("parquet", description="Format of the table.")
+    key: Columns = Field(description="Columns that together name a row once.")
+    score: Column = Field("score", description="Score f0(x), a number in [0, 1].")
+    label: Column | None = Field("label", description="Label y in [0, 1]; null: scored, not learned from.")
+    weight: Column | None = Field(None, description="Survey or importance weight, not negative; 1 if absent.")
+    dedupe: Dedupe | None = Field(None, description="Mend repeated keys; null refuses them.")
+
+    @field_validator("key")
+    @classmethod
+    def _key_kept_apart(cls, key: tuple[str, ...]) -> tuple[str, ...]:
+        if taken := [k for k in key if k.casefold() in ADDED_COLUMNS]:
+            raise ValueError(f"names {taken[0]!r}, a column that the output adds; rename it in the table")
+        return key
+
+    @field_validator("score", "label", "weight")
+    @classmethod
+    def _one_role_a_column(cls, column: str | None, info: ValidationInfo) -> str | None:
+        if column is None:
+            return None
+        for role in ("key", "score", "label"):
+            taken = info.data.get(role)
+            names = taken if isinstance(taken, tuple) else (taken,)
+            if any(n is not None and n.casefold() == column.casefold() for n in names):
+                raise ValueError(f"is the column {column!r}, which is already {role}; name another column")
+        if info.field_name != "score" and column.casefold() in ADDED_COLUMNS:
+            raise ValueError(f"is {column!r}, a column that the output adds; rename it in the table")
+        return column
+
+
+class AttributeTable(Location):
+    """A table of group attributes, joined on the key."""
+
+    format: InputFormat = Field("parquet", description="Format of the table.")
+    key: Columns = Field(description="The key of the scored table, by the same names in any order.")
+    on_unmatched: Literal["unknown", "reject", "fail"] = Field(
+        "unknown",
+        description="A scored row without attributes: a member of no group, rejected, or the run refused.",
+    )
+
+
+class Output(Partitioned):
+    """Where the calibrated scores go."""
+
+    format: OutputFormat = Field("parquet", description="Format of the output.")
