@@ -9,6 +9,10 @@ import numpy as np
 
 from mcspark.core.levels import FloatArray, IntArray
 
+MAX_LEVELS = 10_000
+MAX_GROUPS = 100_000
+"""Sizes beyond these are refused on load, before anything of that size is made."""
+
 
 def _entry(plain: Mapping[str, Any], name: str) -> Any:
     if not isinstance(plain, Mapping):
@@ -25,7 +29,7 @@ def _within(name: str, value: Any, low: float, high: float) -> None:
         raise ValueError(f"{name} must be within {low}..{high}: {bad.size} values are not, such as {bad[0]}")
 
 
-def read_int(plain: Mapping[str, Any], name: str, low: int, high: int = 2**31 - 1) -> int:
+def read_int(plain: Mapping[str, Any], name: str, low: int, high: int) -> int:
     """Whole number ``plain[name]`` in ``low..high``; ValueError otherwise."""
     value = _entry(plain, name)
     if isinstance(value, bool) or not isinstance(value, int):
