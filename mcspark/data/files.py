@@ -1,0 +1,230 @@
+"""Folders and small text files on any file system that Spark can reach (file, hdfs, s3a, …), by one path."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from mcspark.errors import ConfigurationError
+
+MAX_TEXT = 64 * 1024 * 1024
+"""No text file that a job reads back is larger, in bytes."""
+
+
+def java_reason(error: Py4JJavaError) -> str:
+    """First line of the message of the Java exception, with its class."""
+    cause = error.java_exception
+    message = (cause.getMessage() or "").strip().splitlines()
+    return f"{cause.getClass().getSimpleName()}: {message[0] if message else 'no message'}"
+
+
+class Files:
+    """The file system that holds ``path``.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str
+        Any path on the file system; local when it names no scheme and the cluster has no other default.
+
+    Raises
+    ------
+    ConfigurationError
+        If no file system is known for the scheme of the path.
+    """
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._jvm: Any = spark._jvm
+        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
+        try:
+            system = self._path(path).getFileSystem(self._conf)
+        except Py4JJavaError as error:
+            raise ConfigurationError(
+                f"{path}: no file system for this path ({java_reason(error)})"
+            ) from error
+        self.is_local = system.getScheme() == "file"
+        # Without the checksum layer: its hidden .crc companions would turn a hand-edited file into an error.
+        self._system: Any = system.getRawFileSystem() if self.is_local else system
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def qualify(self, path: str) -> str:
+        """The full name of the path, with scheme and without a trailing slash."""
+        return str(self._system.makeQualified(self._path(path)).toString())
+
+    def local_name(self, path: str) -> str:
+        """The name of a local path for the operating system."""
+        return unquote(urlsplit(self._system.makeQualified(self._path(path)).toUri().toString()).path)
+
+    def exists(self, path: str) -> bool:
+        """Whether anything is there."""
+        return bool(self._system.exists(self._path(path)))
+
+    def names(self, path: str) -> list[str]:
+        """Sorted names in the folder; none if there is no such folder."""
+        if not self.exists(path):
+            return []
+        return sorted(str(status.getPath().getName()) for status in self._system.listStatus(self._path(path)))
+
+    def make_folder(self, path: str) -> None:
+        """Make the folder and its parents, unless there.
+
+        Raises
+        ------
+        ConfigurationError
+            If it cannot be made.
+        """
+        try:
+            made = self._system.mkdirs(self._path(path))
+        except Py4JJavaError as error:
+            raise ConfigurationError(f"{path}: cannot make this folder ({java_reason(error)})") from error
+        if not made:
+            raise ConfigurationError(f"{path}: cannot make this folder; check who may write there")
+
+    def delete(self, path: str) -> None:
+        """Delete the file or the whole folder, if there."""
+        self._system.delete(self._path(path), True)
+
+    def move(self, source: str, target: str) -> None:
+        """Rename to a name that is free.
+
+        Raises
+        ------
+        OSError
+            If the target exists, or the file system refuses.
+        """
+        if self.exists(target):
+            raise FileExistsError(f"{target}: exists, so {source} was not moved there")
+        try:
+            moved = self._system.rename(self._path(source), self._path(target))
+        except Py4JJavaError as error:
+            raise OSError(f"{source}: cannot be moved to {target} ({java_reason(error)})") from error
+        if not moved:
+            raise OSError(f"{source}: cannot be moved to {target}")
+
+    def read_text(self, path: str, limit: int = MAX_TEXT) -> str:
+        """The text of a UTF-8 file.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If it is larger than ``limit`` bytes.
+        """
+        where = self._path(path)
+        try:
+            size = int(self._system.getFileStatus(where).getLen())
+            if size > limit:
+                raise ValueError(f"{path}: {size} bytes, more than the {limit} that such a file may have")
+            stream = self._system.open(where)
+        except Py4JJavaError as error:
+            if "FileNotFound" in java_reason(error):
+                raise FileNotFoundError(f"{path}: no such file") from error
+            raise OSError(f"{path}: cannot be read ({java_reason(error)})") from error
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def head(self, path: str) -> str | None:
+        """First line of a text file; None if it is empty."""
+        stream = self._system.open(self._path(path))
+        java = self._jvm.java.io
+        reader = java.BufferedReader(java.InputStreamReader(stream, "UTF-8"))
+        try:
+            line = reader.readLine()
+            return None if line is None else str(line)
+        finally:
+            reader.close()
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a UTF-8 file beside its place, then put it there in one step.
+
+        Raises
+        ------
+        ConfigurationError
+            If it cannot be written.
+        """
+        folder, name = parent(path), leaf(path)
+        self.make_folder(folder)
+        temporary = f"{folder}/.{name}.writing-{os.getpid()}"
+        try:
+            self._write(temporary, text)
+            self._replace(temporary, path)
+        except Py4JJavaError as error:
+            raise ConfigurationError(f"{path}: cannot be written ({java_reason(error)})") from error
+
+    def create_exclusively(self, path: str, text: str) -> bool:
+        """Write a file that must not be there; False if it is.
+
+        Atomic on local disks and HDFS. An object store without a conditional put lets the last of two
+        simultaneous writers win, so whoever relies on it must read the file back.
+        """
+        self.make_folder(parent(path))
+        if self.is_local:  # Hadoop's local file system looks first and creates then
+            try:
+                handle = os.open(self.local_name(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            except FileExistsError:
+                return False
+            except OSError as error:
+                raise ConfigurationError(f"{path}: cannot be written ({error.strerror})") from error
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            return True
+        try:
+            self._write(path, text, overwrite=False)
+        except Py4JJavaError as error:
+            if "AlreadyExists" in java_reason(error) or self.exists(path):
+                return False
+            raise ConfigurationError(f"{path}: cannot be written ({java_reason(error)})") from error
+        return True
+
+    def _write(self, path: str, text: str, overwrite: bool = True) -> None:
+        stream = self._system.create(self._path(path), overwrite)
+        try:
+            stream.write(bytearray(text.encode("utf-8")))
+        finally:
+            stream.close()
+
+    def _replace(self, source: str, target: str) -> None:
+        """Rename over an existing file; local renames replace, the others need to be told."""
+        if self.is_local:
+            if not self._system.rename(self._path(source), self._path(target)):
+                raise ConfigurationError(f"{target}: cannot be written")
+            return
+        options = self._jvm.org.apache.hadoop.fs.Options.Rename
+        overwrite = self._jvm.java.lang.reflect.Array.newInstance(options.OVERWRITE.getClass(), 1)
+        self._jvm.java.lang.reflect.Array.set(overwrite, 0, options.OVERWRITE)
+        where = self._path(target)
+        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(where.toUri(), self._conf)
+        context.rename(self._path(source), where, overwrite)
+
+
+def parent(path: str) -> str:
+    """The folder that holds the path.
+
+    Raises
+    ------
+    ConfigurationError
+        If the path is the root of its file system.
+    """
+    head, _, tail = path.rstrip("/").rpartition("/")
+    if not tail or head.endswith("/") or head.endswith(":"):
+        raise ConfigurationError(f"{path}: the root of a file system; name a folder below it")
+    return head
+
+
+def leaf(path: str) -> str:
+    """The last name in the path."""
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def beside(path: str, name: str) -> str:
+    """The sibling ``name`` of the path."""
+    return f"{parent(path)}/{name}"

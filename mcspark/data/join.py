@@ -1,0 +1,86 @@
+"""The one join: attributes beside the scored rows, no row lost and none multiplied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mcspark.config import AttributeTable
+from mcspark.data.contract import FAULTS, bit
+from mcspark.data.names import column, shown
+from mcspark.errors import ContractError
+
+UNMATCHED = "__unmatched"
+"""Working column: bit i is set on a row that attribute table i does not have."""
+
+
+def join_attributes(
+    clean: DataFrame,
+    key: Sequence[str],
+    tables: Sequence[tuple[DataFrame, AttributeTable]],
+    columns: Sequence[Sequence[str]],
+) -> DataFrame:
+    """Left join of every attribute table on the key, with the columns asked for and :data:`UNMATCHED`.
+
+    The keys must be unique on both sides and of comparable types (:mod:`mcspark.data.keys`,
+    :mod:`mcspark.data.schema`), and no clean row may have a null in its key; attribute rows with a null in
+    theirs are left out, since they match nothing.
+
+    Parameters
+    ----------
+    clean : DataFrame
+        Accepted scored rows.
+    key : sequence of str
+        Names of the key columns on both sides.
+    tables : sequence of (DataFrame, AttributeTable)
+    columns : sequence of sequence of str
+        Columns to take from each table, distinct from each other and from those of ``clean``.
+    """
+    joined, missed = clean, F.lit(0)
+    for i, ((frame, _), names) in enumerate(zip(tables, columns, strict=True)):
+        marks = [f"__key_{i}_{j}" for j in range(len(key))]
+        right = frame.select(
+            *(column(name).alias(mark) for name, mark in zip(key, marks, strict=True)),
+            *(column(name) for name in names),
+        ).dropna(subset=marks)
+        matches = [column(name) == column(mark) for name, mark in zip(key, marks, strict=True)]
+        joined = joined.join(right, on=matches, how="left")
+        missed = missed.bitwiseOR(F.when(column(marks[0]).isNull(), F.lit(1 << i)).otherwise(F.lit(0)))
+    working = [f"__key_{i}_{j}" for i in range(len(tables)) for j in range(len(key))]
+    return joined.withColumn(UNMATCHED, missed).drop(*working)
+
+
+def unmatched_counts(joined: DataFrame, tables: int) -> tuple[int, ...]:
+    """Rows that each attribute table does not have; one job."""
+    per_mask = joined.groupBy(column(UNMATCHED)).count().collect()
+    return tuple(sum(row["count"] for row in per_mask if row[UNMATCHED] >> i & 1) for i in range(tables))
+
+
+def refuse_unmatched(
+    joined: DataFrame, key: Sequence[str], tables: Sequence[AttributeTable], counts: Sequence[int]
+) -> None:
+    """Refuse the run if a table with ``on_unmatched: fail`` lacks a row.
+
+    Raises
+    ------
+    ContractError
+        With the count and up to five keys.
+    """
+    for i, (table, count) in enumerate(zip(tables, counts, strict=True)):
+        if table.on_unmatched == "fail" and count:
+            lacking = joined.where(column(UNMATCHED).bitwiseAND(1 << i) != 0)
+            examples = lacking.select(*(column(name) for name in key)).take(5)
+            raise ContractError(
+                f"{table.path or table.table}: no attributes for {count} scored row(s), such as "
+                f"{', '.join(shown(row) for row in examples)}; complete the table, or set on_unmatched to "
+                "unknown or reject"
+            )
+
+
+def mark_unmatched(joined: DataFrame, tables: Sequence[AttributeTable]) -> DataFrame:
+    """Add the column of faults: rows that a table with ``on_unmatched: reject`` lacks are rejected."""
+    rejecting = sum(1 << i for i, table in enumerate(tables) if table.on_unmatched == "reject")
+    lacking = column(UNMATCHED).bitwiseAND(rejecting) != 0
+    return joined.withColumn(FAULTS, F.when(lacking, F.lit(bit("unmatched"))).otherwise(F.lit(0)))

@@ -1,0 +1,116 @@
+"""The manifest of a run: what ran, on what, with what result; one JSON file a run, beside the output."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from mcspark.config import redact
+from mcspark.data.files import Files, beside, leaf
+from mcspark.errors import ContractError
+
+SCHEMA_VERSION = 1
+_MAX_BYTES = 16 * 1024 * 1024
+_REQUIRED = ("schema_version", "run_id", "job", "status", "configuration", "configuration_hash", "versions")
+
+
+def folder(files: Files, output: str) -> str:
+    """Folder of the manifests: a hidden sibling of the output, which is replaced as a whole."""
+    place = files.qualify(output)
+    return beside(place, f"_{leaf(place)}_manifests")
+
+
+def configuration_hash(configuration: Mapping[str, Any]) -> str:
+    """SHA-256 of the configuration in canonical JSON: equal for equal settings, in any order."""
+    canonical = json.dumps(redact(dict(configuration)), sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+def versions(spark: SparkSession) -> dict[str, str]:
+    """Versions of what shapes the result; ``absent`` for a library that is not installed."""
+    found = {"python": platform.python_version(), "spark": str(spark.version)}
+    return found | {name: _version(name) for name in ("mcspark", "synapseml", "numpy")}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "absent"
+
+
+def write_manifest(
+    spark: SparkSession,
+    output: str,
+    *,
+    run_id: str,
+    job: str,
+    status: str,
+    configuration: Mapping[str, Any],
+    result: Mapping[str, Any],
+) -> str:
+    """Write the manifest of a run and return its path.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    output : str
+        Path of the output table.
+    run_id, job, status : str
+    configuration : mapping
+        Resolved, in plain JSON types; secrets in addresses are hidden.
+    result : mapping
+        Counts, metrics, timings, paths: the summary of the run. Numbers that are not finite become null.
+    """
+    files = Files(spark, output)
+    path = f"{folder(files, output)}/{run_id}.json"
+    manifest = {
+        **_finite(dict(result)),
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "job": job,
+        "status": status,
+        "configuration": redact(dict(configuration)),
+        "configuration_hash": configuration_hash(configuration),
+        "versions": versions(spark),
+    }
+    files.write_text(path, json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    return path
+
+
+def read_manifest(spark: SparkSession, path: str) -> dict[str, Any]:
+    """Read a manifest.
+
+    Raises
+    ------
+    ContractError
+        If there is none, or it is too large, no JSON object, of another version, or incomplete.
+    """
+    try:
+        manifest = json.loads(Files(spark, path).read_text(path, limit=_MAX_BYTES))
+    except (OSError, ValueError) as error:
+        raise ContractError(f"{path}: no readable manifest ({error})") from error
+    if not isinstance(manifest, dict) or manifest.get("schema_version") != SCHEMA_VERSION:
+        found = manifest.get("schema_version") if isinstance(manifest, dict) else None
+        raise ContractError(
+            f"{path}: a manifest of version {found}; this program reads version {SCHEMA_VERSION}"
+        )
+    lacking = [name for name in _REQUIRED if name not in manifest]
+    if lacking:
+        raise ContractError(f"{path}: the manifest lacks {lacking}; it was not written by this program")
+    return manifest
+
+
+def _finite(plain: Any) -> Any:
+    if isinstance(plain, float):
+        return plain if math.isfinite(plain) else None
+    if isinstance(plain, Mapping):
+        return {str(key): _finite(value) for key, value in plain.items()}
+    return [_finite(value) for value in plain] if isinstance(plain, (list, tuple)) else plain

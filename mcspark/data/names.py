@@ -1,0 +1,42 @@
+"""Column names: quoted rightly, compared exactly, and a hint when one is missing."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import Column, Row
+from pyspark.sql import functions as F
+
+from mcspark.config import quote_identifier
+
+RENAMED = {"ST": "STATE", "RELP": "RELSHIPP"}
+"""Census columns that changed their name between years; told apart by no edit distance."""
+
+
+def column(name: str) -> Column:
+    """The column of exactly this name: dots, spaces and quotes are part of it."""
+    return F.col(quote_identifier(name))
+
+
+def differing_in_case(names: Iterable[str]) -> list[str]:
+    """The names that are equal but for upper and lower case, or equal altogether; sorted."""
+    listed = list(names)
+    count = Counter(name.lower() for name in listed)
+    return sorted(name for name in listed if count[name.lower()] > 1)
+
+
+def close_to(name: str, present: Sequence[str]) -> list[str]:
+    """Up to three present names that may be meant by one that is missing."""
+    renamed = [new for old, new in RENAMED.items() if old == name]
+    renamed += [old for old, new in RENAMED.items() if new == name]
+    by_lower = {other.lower(): other for other in present}
+    spelled = difflib.get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.6)
+    found = [other for other in renamed if other in present] + [by_lower[lower] for lower in spelled]
+    return list(dict.fromkeys(found))[:3]
+
+
+def shown(key: Row) -> str:
+    """A key as messages show it."""
+    return "(" + ", ".join(f"{name}={value!r}" for name, value in key.asDict().items()) + ")"

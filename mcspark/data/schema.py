@@ -1,0 +1,228 @@
+"""Columns and types that a table must have, checked on its schema alone before any job runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import structlog
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    IntegralType,
+    NumericType,
+    StringType,
+    StructType,
+)
+
+from mcspark.config import AttributeTable, ScoredTable, quote_identifier
+from mcspark.data.names import close_to
+from mcspark.errors import ContractError
+
+log = structlog.get_logger(__name__)
+
+OF_REJECTED = ("reasons", "source")
+"""Columns that stand beside the key in the table of rejected rows."""
+
+_WORKING = "__"
+
+
+def check_scored_schema(
+    df: DataFrame, scored: ScoredTable, *, source: str, with_label: bool = True, keep: Sequence[str] = ()
+) -> None:
+    """Refuse a scored table without its columns, or with types that no explicit cast may change.
+
+    Parameters
+    ----------
+    df : DataFrame
+    scored : ScoredTable
+    source : str
+        Name of the table, for messages.
+    with_label : bool
+        Whether the label must be there.
+    keep : sequence of str
+        Further columns that must be there.
+
+    Raises
+    ------
+    ContractError
+        With all problems at once.
+    """
+    names = [scored.score, scored.label if with_label else None, scored.weight]
+    numbers = [name for name in names if name]
+    problems = _missing(df.schema, [*scored.key, *numbers, *keep])
+    problems += _bad_keys(df.schema, scored.key)
+    for name in numbers:
+        if name in df.columns and not _is_number(df.schema[name].dataType, scored.format):
+            kind = df.schema[name].dataType.simpleString()
+            problems.append(
+                f"~ {name} {kind} -> double: not numeric; store it as a number, or cast it in a view"
+            )
+    problems += [
+        f"! {name}: the rejected rows have another column of this name; rename it"
+        for name in scored.key
+        if name.lower() in OF_REJECTED
+    ]
+    problems += [
+        f"! {name}: names that begin with {_WORKING} are kept for working columns; rename it"
+        for name in (*scored.key, *numbers, *keep)
+        if name.startswith(_WORKING)
+    ]
+    _refuse(source, problems)
+    _log_unused(source, df.columns, [*scored.key, *numbers, *keep])
+
+
+def check_attribute_schema(
+    df: DataFrame,
+    table: AttributeTable,
+    *,
+    source: str,
+    needed: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    scored_schema: StructType,
+) -> None:
+    """Refuse an attribute table without its columns, or whose key does not compare with the scored table's.
+
+    Keys compare when both are text, both are dates, both are decimals of one scale, or both are integers of
+    any width: no value changes then. Everything else would need a cast, and the text '01' is not the
+    number 1.
+
+    Parameters
+    ----------
+    df : DataFrame
+    table : AttributeTable
+    source : str
+        Name of the table, for messages.
+    needed : sequence of str
+        Columns that the groups use.
+    numeric : sequence of str
+        Those of them that must be numbers (or text in CSV): with bins or ``divide_by``.
+    scored_schema : StructType
+        Of the scored table, whose key columns have the same names.
+
+    Raises
+    ------
+    ContractError
+        With all problems at once.
+    """
+    problems = _missing(df.schema, [*table.key, *needed]) + _bad_keys(df.schema, table.key)
+    for name in numeric:
+        if name in df.columns and not _is_number(df.schema[name].dataType, table.format):
+            kind = df.schema[name].dataType.simpleString()
+            problems.append(f"~ {name} {kind} -> number: has bins or divide_by; store it as a number")
+    for name in table.key:
+        if name in df.columns and name in scored_schema.names:
+            left, right = df.schema[name].dataType, scored_schema[name].dataType
+            if _family(left) != _family(right):
+                problems.append(
+                    f"~ key {name} {left.simpleString()}, but {right.simpleString()} in the scored table: "
+                    "nothing is cast; store both with one type"
+                )
+    _refuse(source, problems)
+    _log_unused(source, df.columns, [*table.key, *needed])
+
+
+def as_numbers(df: DataFrame, names: Sequence[str], table_format: str) -> DataFrame:
+    """CSV text as doubles in these columns, a text that is no number as null; other formats unchanged."""
+    if table_format != "csv":
+        return df
+    return df.withColumns({name: F.expr(f"try_cast({quote_identifier(name)} as double)") for name in names})
+
+
+def resolve_columns(
+    needed: Iterable[str],
+    scored_columns: Sequence[str],
+    scored_used: Sequence[str],
+    tables: Sequence[DataFrame],
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Which table each group column comes from.
+
+    Parameters
+    ----------
+    needed : iterable of str
+        Columns that the groups use.
+    scored_columns : sequence of str
+        All columns of the scored table.
+    scored_used : sequence of str
+        Those in use already: key, score, label, weight.
+    tables : sequence of DataFrame
+        The attribute tables.
+
+    Returns
+    -------
+    from_scored : tuple of str
+        Columns that only the scored table has, its key included.
+    from_tables : tuple of tuple of str
+        Columns to take from each attribute table.
+
+    Raises
+    ------
+    ContractError
+        If a column is nowhere, or in two tables so that its meaning depends on their order.
+    """
+    from_scored: list[str] = []
+    from_tables: list[list[str]] = [[] for _ in tables]
+    problems = []
+    for name in dict.fromkeys(needed):
+        owners = [i for i, table in enumerate(tables) if name in table.columns]
+        if name in scored_used:
+            from_scored.append(name)
+        elif len(owners) > 1 or (owners and name in scored_columns):
+            problems.append(
+                f"! {name}: in more than one of the tables; rename it or leave it out of all but one"
+            )
+        elif owners:
+            from_tables[owners[0]].append(name)
+        elif name in scored_columns:
+            from_scored.append(name)
+        else:
+            everywhere = sorted({*scored_columns, *(c for table in tables for c in table.columns)})
+            problems.append(_missing_line(name, everywhere))
+    _refuse("columns of the groups", problems)
+    return tuple(from_scored), tuple(tuple(names) for names in from_tables)
+
+
+def _missing(schema: StructType, names: Sequence[str]) -> list[str]:
+    return [_missing_line(name, schema.names) for name in dict.fromkeys(names) if name not in schema.names]
+
+
+def _missing_line(name: str, present: Sequence[str]) -> str:
+    close = close_to(name, present)
+    return f"- {name}: missing" + (f", did you mean {' or '.join(close)}?" if close else "")
+
+
+def _bad_keys(schema: StructType, key: Sequence[str]) -> list[str]:
+    return [
+        f"~ {name} {schema[name].dataType.simpleString()}: a key is text, an integer, a decimal or a date"
+        for name in key
+        if name in schema.names and _family(schema[name].dataType) is None
+    ]
+
+
+def _family(kind: DataType) -> str | None:
+    if isinstance(kind, StringType):
+        return "text"
+    if isinstance(kind, IntegralType):
+        return "integer"
+    if isinstance(kind, DecimalType):
+        return f"decimal of scale {kind.scale}"
+    return "date" if isinstance(kind, DateType) else None
+
+
+def _is_number(kind: DataType, table_format: str) -> bool:
+    return isinstance(kind, NumericType) or (table_format == "csv" and isinstance(kind, StringType))
+
+
+def _refuse(source: str, problems: Sequence[str]) -> None:
+    if problems:
+        raise ContractError(
+            f"{source}: {len(problems)} problem(s) with the columns:\n  " + "\n  ".join(problems)
+        )
+
+
+def _log_unused(source: str, present: Sequence[str], used: Sequence[str]) -> None:
+    unused = sorted(set(present) - set(used))
+    if unused:
+        log.info("columns not used", table=source, columns=unused)

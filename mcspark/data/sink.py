@@ -1,0 +1,223 @@
+"""The one writer of tables: written aside, read back and counted, then put in place, or nothing changes.
+
+A table, or the one partition of it that is replaced, is a folder, here called the leaf. A new leaf is written
+to ``.<leaf>.staging-<run>`` beside it; publishing renames the old leaf to ``.<leaf>.old-<run>``, the new one
+into its place, and removes the old one. Spark ignores such names, so no reader sees them, and what a run that
+died left behind is mended by the next one that holds the lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+import structlog
+from pyspark.sql import DataFrame, SparkSession
+
+from mcspark.data.files import Files, beside, leaf, parent
+from mcspark.data.names import column
+from mcspark.errors import ConfigurationError, TransientError
+
+log = structlog.get_logger(__name__)
+
+ROWS_A_FILE = 2_000_000
+"""No file has more rows."""
+
+_ROWS_A_TASK = 50_000
+"""No file has fewer rows on average, unless the table has: thousands of tiny files slow every reader down."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a table goes.
+
+    Parameters
+    ----------
+    path : str
+        Folder of the table.
+    format : str
+        ``parquet``.
+    partition : mapping of str to str, optional
+        The partition that is replaced, in the order of the folders; the whole table if None.
+    """
+
+    path: str
+    format: str = "parquet"
+    partition: Mapping[str, str] | None = None
+
+    @property
+    def leaf(self) -> str:
+        """The folder that is replaced."""
+        folders = [f"{key}={value}" for key, value in (self.partition or {}).items()]
+        return "/".join([self.path.rstrip("/"), *folders])
+
+    def beside(self, suffix: str) -> Target:
+        """A companion table with its own folder: ``<path>_<suffix>``, same format and partition."""
+        return Target(f"{self.path.rstrip('/')}_{suffix}", self.format, self.partition)
+
+
+@dataclass
+class _Staged:
+    leaf: str
+    staging: str
+    aside: str
+    moved_aside: bool = False
+    in_place: bool = False
+
+
+class Publication:
+    """Tables that become visible together, or not at all.
+
+    Use it as a context manager, after taking the lease of every leaf: what was staged and not published is
+    removed at its end. Between the two renames of a leaf its readers find nothing for a moment.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    run_id : str
+
+    Examples
+    --------
+    >>> with Publication(spark, run_id) as publication:      # doctest: +SKIP
+    ...     publication.stage(Target("out"), scored, rows=1000)
+    ...     publication.publish()
+    """
+
+    def __init__(self, spark: SparkSession, run_id: str) -> None:
+        self._spark = spark
+        self._run_id = run_id
+        self._staged: list[_Staged] = []
+
+    def __enter__(self) -> Publication:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for staged in self._staged:
+            self._files(staged.leaf).delete(staged.staging)
+        self._staged.clear()
+
+    def stage(self, target: Target, df: DataFrame, *, rows: int) -> None:
+        """Write a table aside and count it.
+
+        Parameters
+        ----------
+        target : Target
+        df : DataFrame
+            The columns to write; those of the partition are in the folder names and are left out.
+        rows : int
+            How many rows there must be.
+
+        Raises
+        ------
+        ConfigurationError
+            If the format has no writer, or the folder cannot be written.
+        TransientError
+            If another number of rows is read back.
+        """
+        write = writer(target.format)
+        files = self._files(target.path)
+        place = files.qualify(target.leaf)
+        staged = _Staged(
+            place,
+            staging=beside(place, f".{leaf(place)}.staging-{self._run_id}"),
+            aside=beside(place, f".{leaf(place)}.old-{self._run_id}"),
+        )
+        files.make_folder(parent(place))
+        mend(files, place)
+        self._staged.append(staged)
+        frame = df.drop(*(target.partition or {}))
+        write(frame.coalesce(self._tasks(rows)), staged.staging)
+        written = self._spark.read.schema(frame.schema).parquet(staged.staging).count()
+        if written != rows:
+            raise TransientError(
+                f"{target.leaf}: {written} rows were written where {rows} were expected; nothing was "
+                "published; run again, and if this persists look for an input that changes while it is read"
+            )
+        marker = f"{staged.staging}/_SUCCESS"
+        if not files.exists(marker):  # the operator may have told Spark not to write it
+            files.write_text(marker, "")
+
+    def publish(self) -> None:
+        """Put every staged table in its place, in the order they were staged.
+
+        Raises
+        ------
+        TransientError
+            If a folder cannot be renamed; the old tables are back in place then.
+        """
+        try:
+            for staged in self._staged:
+                files = self._files(staged.leaf)
+                if files.exists(staged.leaf):
+                    files.move(staged.leaf, staged.aside)
+                    staged.moved_aside = True
+                files.move(staged.staging, staged.leaf)
+                staged.in_place = True
+        except OSError as error:
+            self._roll_back()
+            raise TransientError(f"nothing was published, the old output stands: {error}") from error
+        except BaseException:
+            self._roll_back()
+            raise
+        for staged in self._staged:
+            self._files(staged.leaf).delete(staged.aside)
+        self._staged.clear()
+
+    def _roll_back(self) -> None:
+        for staged in reversed(self._staged):
+            files = self._files(staged.leaf)
+            if staged.in_place:
+                files.move(staged.leaf, staged.staging)
+                staged.in_place = False
+            if staged.moved_aside:
+                files.move(staged.aside, staged.leaf)
+                staged.moved_aside = False
+
+    def _files(self, path: str) -> Files:
+        return Files(self._spark, path)
+
+    def _tasks(self, rows: int) -> int:
+        """Enough tasks for the cluster and for :data:`ROWS_A_FILE`, none with a handful of rows."""
+        slots = self._spark.sparkContext.defaultParallelism
+        return max(1, -(-rows // ROWS_A_FILE), min(slots, -(-rows // _ROWS_A_TASK)))
+
+
+def mend(files: Files, place: str) -> None:
+    """Put right what a run that died left beside a leaf; the caller holds its lease."""
+    names = files.names(parent(place))
+    for old in (name for name in names if name.startswith(f".{leaf(place)}.old-")):
+        if files.exists(place):
+            files.delete(beside(place, old))
+        else:
+            log.warning("a run died while publishing: its old output is back", output=place)
+            files.move(beside(place, old), place)
+    for left in (name for name in names if name.startswith(f".{leaf(place)}.staging-")):
+        log.info("removed what a dead run had staged", folder=left)
+        files.delete(beside(place, left))
+
+
+def writer(table_format: str) -> Callable[[DataFrame, str], None]:
+    """The function that writes a table of this format to a new folder.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none.
+    """
+    try:
+        return _WRITERS[table_format]
+    except KeyError:
+        raise ConfigurationError(
+            f"output format {table_format!r} cannot be written; choose one of {sorted(_WRITERS)}"
+        ) from None
+
+
+def _parquet(df: DataFrame, folder: str) -> None:
+    named = df.select(*(column(name) for name in df.columns))
+    named.write.option("maxRecordsPerFile", ROWS_A_FILE).mode("error").parquet(folder)
+
+
+_WRITERS: dict[str, Callable[[DataFrame, str], None]] = {"parquet": _parquet}

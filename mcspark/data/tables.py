@@ -1,0 +1,149 @@
+"""The one reader of tables: nothing inferred, nothing skipped, and schema drift refused early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from mcspark.config import AttributeTable, ScoredTable, quote_table
+from mcspark.data.drift import csv_header, files_of, refuse_parquet_drift
+from mcspark.data.files import Files, java_reason
+from mcspark.data.names import close_to, column, differing_in_case
+from mcspark.errors import ConfigurationError, ContractError
+
+_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
+
+
+def where(source: ScoredTable | AttributeTable) -> str:
+    """The path or the name of the table, for messages."""
+    return str(source.path or source.table)
+
+
+def read_table(
+    spark: SparkSession, source: ScoredTable | AttributeTable, columns: Sequence[str] | None = None
+) -> DataFrame:
+    """The table as a DataFrame, limited to its partition; only schemas and file names are read.
+
+    Codes stay as they are: CSV columns and the values of partition folders are strings. Files that Spark
+    would skip or read in part (missing, corrupt) fail instead.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    source : ScoredTable or AttributeTable
+        Path or table, format, and the partition to read, if it has one.
+    columns : sequence of str, optional
+        The columns that will be used. Given, only their drift between files is refused.
+
+    Raises
+    ------
+    ContractError
+        If the table is missing, empty of files or unreadable, its files disagree about a column, two columns
+        differ only in case, or it has no such partition column.
+    ConfigurationError
+        If the format needs classes that are not there.
+    """
+    partition: Mapping[str, str] = getattr(source, "partition", None) or {}
+    name = where(source)
+    if not source.path:
+        frame = _named(spark, name)
+    elif source.format == "csv":
+        frame = _csv(spark, name, partition)
+    elif source.format == "parquet":
+        frame = _parquet(spark, name, partition, columns)
+    else:
+        frame = _lake(spark, name, source.format)
+    twins = differing_in_case(frame.columns)
+    if twins:
+        raise ContractError(f"{name}: columns that differ only in case: {twins}; rename one of them")
+    return _only(frame, partition, name)
+
+
+def _only(frame: DataFrame, partition: Mapping[str, str], name: str) -> DataFrame:
+    for key, value in partition.items():
+        if key not in frame.columns:
+            raise ContractError(
+                f"{name}: no column {key!r} to choose the partition {key}={value} by; "
+                f"the table has {close_to(key, frame.columns) or frame.columns}"
+            )
+        # The literal takes the type of the column, never the other way round: that would forbid pruning.
+        frame = frame.where(column(key) == F.lit(str(value)).cast(frame.schema[key].dataType))
+    return frame
+
+
+@contextmanager
+def _partition_values_as_text(spark: SparkSession) -> Iterator[None]:
+    """A folder ``st=01`` means the code 01, in a session that its user configured too."""
+    before = spark.conf.get(_INFERENCE)
+    spark.conf.set(_INFERENCE, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_INFERENCE, str(before))
+
+
+def _reader(spark: SparkSession) -> DataFrameReader:
+    return spark.read.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
+
+
+def _parquet(
+    spark: SparkSession, path: str, partition: Mapping[str, str], columns: Sequence[str] | None
+) -> DataFrame:
+    _refuse_missing(spark, path)
+    with _refused_when_unreadable(path), _partition_values_as_text(spark):
+        frame = _reader(spark).parquet(path)
+        refuse_parquet_drift(spark, path, files_of(frame, partition), columns)
+    return frame
+
+
+def _csv(spark: SparkSession, path: str, partition: Mapping[str, str]) -> DataFrame:
+    _refuse_missing(spark, path)
+    reader = _reader(spark).option("header", "true").option("escape", '"')
+    with _refused_when_unreadable(path), _partition_values_as_text(spark):
+        found = reader.csv(path)
+        header = csv_header(spark, path, files_of(found, partition) or files_of(found, {}))
+        schema = StructType([StructField(name, StringType()) for name in header])
+        # A header that disagrees with the schema is an error, not a shift of the columns.
+        return reader.option("enforceSchema", "false").schema(schema).csv(path)
+
+
+def _lake(spark: SparkSession, path: str, table_format: str) -> DataFrame:
+    with _refused_when_unreadable(path):
+        return spark.read.format(table_format).load(path)
+
+
+def _named(spark: SparkSession, name: str) -> DataFrame:
+    with _refused_when_unreadable(name):
+        return spark.table(quote_table(name))
+
+
+def _refuse_missing(spark: SparkSession, path: str) -> None:
+    try:
+        present = Files(spark, path).exists(path)
+    except Py4JJavaError as error:
+        raise ContractError(f"{path}: cannot be read ({java_reason(error)})") from error
+    if not present:
+        raise ContractError(f"{path}: no such table; check the path, or make the table first")
+
+
+@contextmanager
+def _refused_when_unreadable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except PySparkException as error:
+        reason = str(error).strip().splitlines()[0]
+        if error.getErrorClass() == "DATA_SOURCE_NOT_FOUND" or "Failed to find data source" in reason:
+            raise ConfigurationError(
+                f"{name}: Spark has no reader for this format ({reason}); add its jars with --packages"
+            ) from error
+        if isinstance(error, AnalysisException) and error.getErrorClass() == "UNABLE_TO_INFER_SCHEMA":
+            raise ContractError(f"{name}: no data files in this folder; is it the right one?") from error
+        raise ContractError(f"{name}: cannot be read as a table ({reason})") from error
+    except Py4JJavaError as error:
+        raise ContractError(f"{name}: cannot be read as a table ({java_reason(error)})") from error
