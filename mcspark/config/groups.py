@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
@@ -15,7 +16,7 @@ MAX_GROUP_NAME = 200
 def _check_bins(bins: tuple[float, ...]) -> tuple[float, ...]:
     if len(bins) < 2:
         raise ValueError("needs at least two edges, such as [0, 18, 65]")
-    for low, high in zip(bins[:-1], bins[1:], strict=True):
+    for low, high in pairwise(bins):
         if not low < high:
             raise ValueError(f"must be strictly increasing, but {high:g} follows {low:g}; sort the edges")
     return bins

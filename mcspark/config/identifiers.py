@@ -14,7 +14,7 @@ _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})\Z|(\d{4})(\d{2})(\d{2})\Z", re.ASCI
 _DATE_KEYS = ("ds", "date")
 # What Hive-style folder names write as %XX: two writers could name one partition differently.
 _ESCAPED_IN_FOLDERS = "\"#%'*/:=?\\{}[]^"
-_UNRENDERED = ("None", "null", "NULL", "__HIVE_DEFAULT_PARTITION__")
+_FOR_NOTHING = ("None", "null", "NULL", "__HIVE_DEFAULT_PARTITION__")
 
 
 def quote_identifier(name: str) -> str:
@@ -33,6 +33,11 @@ def quote_identifier(name: str) -> str:
 def quote_table(name: str) -> str:
     """Spark SQL for a table name of one or more parts parted by dots: ``lake.db.name``."""
     return ".".join(quote_identifier(part) for part in name.split("."))
+
+
+def unrendered(text: str) -> str | None:
+    """The first mark of a template (Jinja) or variable (shell, Spark) in ``text``; ``None`` without one."""
+    return next((mark for mark in ("{{", "{%", "${") if mark in text), None)
 
 
 def check_column(name: str) -> str:
@@ -58,7 +63,7 @@ def check_identifier(name: str) -> str:
 
 
 def check_run_id(text: str) -> str:
-    """A run id that is safe as a file name: 1 to 128 letters, digits, ``_`` and ``-``; else ``ValueError``."""
+    """A run id that is safe as a file name: 1 to 128 letters, digits, ``_``, ``-``; else ``ValueError``."""
     if not _RUN_ID.match(text):
         raise ValueError(
             f"run id {text!r} is not safe as a file name; use 1 to 128 ASCII letters, digits, '_' and '-', "
@@ -83,9 +88,8 @@ def check_path(path: str) -> str:
         raise ValueError("a path is empty; name a folder or file")
     if path != path.strip() or _CONTROL.search(path):
         raise ValueError("a path begins or ends with a space or holds a control character; remove it")
-    for mark in ("{{", "{%", "${"):
-        if mark in path:
-            raise ValueError(f"{mark!r} in a path is a template left unrendered; render it before the job")
+    if mark := unrendered(path):
+        raise ValueError(f"{mark!r} in a path is a template left unrendered; render it before the job")
     return path
 
 
@@ -108,21 +112,22 @@ def check_partition_value(key: str, value: str) -> str:
 
 
 def _wrong_with_value(value: str) -> str | None:
-    if not value:
-        return "is empty; give a value, or leave the partition out"
-    if value in _UNRENDERED:
-        return "is what a scheduler writes for a missing value; check the template that fills it in"
-    for mark in ("{{", "{%", "${"):
-        if mark in value:
-            return f"holds {mark!r}, a template left unrendered; render it before the job"
-    if ".." in value or value == ".":
-        return "would leave the folder of the table; remove the dots"
-    if value != value.strip() or _CONTROL.search(value) or len(value) > MAX_NAME:
-        return f"is padded, longer than {MAX_NAME} characters, or holds a control character; clean it"
+    template = unrendered(value)
     bad = next((c for c in value if c in _ESCAPED_IN_FOLDERS), None)
-    if bad is not None:
-        return f"holds {bad!r}, which a folder name cannot; use letters, digits, '-', '_' and '.'"
-    return None
+    wrong = None
+    if not value:
+        wrong = "is empty; give a value, or leave the partition out"
+    elif value in _FOR_NOTHING:
+        wrong = "is what a scheduler writes for a missing value; check the template that fills it in"
+    elif template is not None:
+        wrong = f"holds {template!r}, a template left unrendered; render it before the job"
+    elif ".." in value or value == ".":
+        wrong = "would leave the folder of the table; remove the dots"
+    elif value != value.strip() or _CONTROL.search(value) or len(value) > MAX_NAME:
+        wrong = f"is padded, longer than {MAX_NAME} characters, or holds a control character; clean it"
+    elif bad is not None:
+        wrong = f"holds {bad!r}, which a folder name cannot; use letters, digits, '-', '_' and '.'"
+    return wrong
 
 
 def _wrong_with_date(value: str) -> str | None:

@@ -10,11 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+
+from mcspark.config.identifiers import quote_identifier, unrendered
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+    from sqlglot.tokenizer_core import Token
 
 MAX_LENGTH = 4000
 MAX_NESTING = 50
@@ -30,7 +36,8 @@ _ALLOWED = frozenset((
     *_TESTS, *_LOGIC, *_BOOLEAN_FUNCTIONS, *_ARITHMETIC, *_CHOICES, *_CASTS,
     exp.Abs, exp.Ceil, exp.Floor, exp.Round, exp.Greatest, exp.Least, exp.Nullif, exp.Lower, exp.Upper,
     exp.Trim, exp.Length, exp.Substring, exp.Left, exp.Right, exp.Pad,
-    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.DataType, exp.DataTypeParam,
+    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren,
+    exp.DataType, exp.DataTypeParam,
 ))  # fmt: skip
 _CAST_TYPES = frozenset(
     exp.DataType.Type[name]
@@ -104,12 +111,11 @@ def _check_text(text: str) -> None:
     """Refuse what the syntax tree does not show, or what Spark replaces before it parses."""
     if _CONTROL.search(text):
         raise ValueError("the condition holds a control character; remove it")
-    for mark in ("{{", "{%", "${"):
-        if mark in text:
-            raise ValueError(f"the condition holds {mark!r}, a template or variable; write the value itself")
+    if mark := unrendered(text):
+        raise ValueError(f"the condition holds {mark!r}, a template or variable; write the value itself")
 
 
-def _parse(text: str) -> exp.Expression:
+def _parse(text: str) -> Expr:
     dialect = Spark()
     try:
         tokens = dialect.tokenize(text)
@@ -138,24 +144,25 @@ def _check_tokens(tokens: list[Token], text: str) -> None:
     depth = 0
     for token in tokens:
         source = text[token.start : token.end + 1]
-        if token.token_type == TokenType.SEMICOLON:
+        kind = token.token_type.name
+        if kind == "SEMICOLON":
             raise ValueError("the condition holds a semicolon; write one expression")
-        if token.token_type == TokenType.STRING and _ODD_ESCAPE.search(_PLAIN_ESCAPE.sub("", source)):
+        if kind == "STRING" and _ODD_ESCAPE.search(_PLAIN_ESCAPE.sub("", source)):
             raise ValueError(f"a text in the condition has a backslash escape; known are {_ESCAPES}")
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        depth += {"L_PAREN": 1, "R_PAREN": -1}.get(kind, 0)
         if depth > MAX_NESTING:
             raise ValueError(_too_deep())
 
 
-def _check_node(node: exp.Expression) -> None:
+def _check_node(node: Expr) -> None:
     if isinstance(node, exp.Column):
         if not isinstance(node.this, exp.Identifier):
             raise ValueError("the condition uses *; name the columns")
         if len(node.parts) > 1:
             name = ".".join(part.name for part in node.parts)
             raise ValueError(
-                f"{name} reads inside a struct or another table; if a dot is part of the column's name, write "
-                f"`{name}` in backticks"
+                f"{name} reads inside a struct or another table; a column whose name has a dot is written "
+                f"{quote_identifier(name)}"
             )
     elif isinstance(node, exp.DataType):
         if node.this not in _CAST_TYPES:
@@ -168,7 +175,7 @@ def _check_node(node: exp.Expression) -> None:
         raise ValueError(f"{_word_for(node)} is not allowed; {_HELP}")
 
 
-def _word_for(node: exp.Expression) -> str:
+def _word_for(node: Expr) -> str:
     if isinstance(node, _SUB_QUERIES) or node.find(exp.Query):
         return "a sub-query"
     if isinstance(node, exp.Window):
@@ -182,7 +189,7 @@ def _word_for(node: exp.Expression) -> str:
     return f"{node.sql('spark', comments=False)[:60]!r} ({node.key})"
 
 
-def _check_depth(tree: exp.Expression) -> None:
+def _check_depth(tree: Expr) -> None:
     level = [tree]
     depth = 0
     while level:
@@ -192,7 +199,7 @@ def _check_depth(tree: exp.Expression) -> None:
         level = [child for node in level for child in _operands(node)]
 
 
-def _operands(node: exp.Expression) -> Iterator[exp.Expression]:
+def _operands(node: Expr) -> Iterator[Expr]:
     """The children, with a chain of the same AND or OR counted as one node."""
     if isinstance(node, exp.Connector):
         pending = [node.left, node.right]
@@ -210,7 +217,7 @@ def _too_deep() -> str:
     return f"the condition is nested more than {MAX_NESTING} deep; write it flatter"
 
 
-def _check_boolean(node: exp.Expression, what: str) -> None:
+def _check_boolean(node: Expr, what: str) -> None:
     """Refuse what cannot be true or false; a column's type is known only when its table is read."""
     node = node.unnest()
     if isinstance(node, _LOGIC):
@@ -224,9 +231,7 @@ def _check_boolean(node: exp.Expression, what: str) -> None:
         branches = [node.args["true"], node.args.get("false") or exp.null()]
     elif isinstance(node, exp.Coalesce):
         branches = [node.this, *node.expressions]
-    elif isinstance(node, _CASTS) and node.to.this == exp.DataType.Type.BOOLEAN:
-        return
-    elif isinstance(node, (*_TESTS, *_BOOLEAN_FUNCTIONS, exp.Boolean, exp.Column)):
+    elif _is_boolean(node):
         return
     else:
         raise ValueError(
@@ -238,7 +243,13 @@ def _check_boolean(node: exp.Expression, what: str) -> None:
             _check_boolean(branch, what)
 
 
-def _render(tree: exp.Expression) -> str:
+def _is_boolean(node: Expr) -> bool:
+    if isinstance(node, _CASTS):
+        return bool(node.to.this == exp.DataType.Type.BOOLEAN)
+    return isinstance(node, (*_TESTS, *_BOOLEAN_FUNCTIONS, exp.Boolean, exp.Column))
+
+
+def _render(tree: Expr) -> str:
     """Spark SQL with every column in backticks and every operation inside another in parentheses."""
     tree = tree.copy()
     for node in list(tree.find_all(*_OPERATIONS)):

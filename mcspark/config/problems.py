@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -30,23 +30,26 @@ class Problem:
         What is wrong and how to mend it.
     value : object, optional
         What stands there.
+    origin : str, optional
+        Words on who gave the value, if it is not told by the place.
     """
 
     place: Place
     what: str
     value: Any = _MISSING
+    origin: str | None = None
 
-    def line(self, origin: str | None = None) -> str:
+    def line(self) -> str:
         """One line for people; secrets in the value are hidden."""
         facts = [] if self.value is _MISSING else [f"given {_shown(self.value)}"]
-        facts += [origin] if origin else []
+        facts += [self.origin] if self.origin else []
         end = f" ({', '.join(facts)})" if facts else ""
         return f"{'.'.join(self.place) or 'configuration'}: {self.what}{end}"
 
 
-def raise_problems(problems: Sequence[Problem], origins: Callable[[Place], str | None]) -> None:
+def raise_problems(problems: Sequence[Problem]) -> None:
     """Raise one :class:`ConfigurationError` that lists all problems; nothing if there are none."""
-    lines = list(dict.fromkeys(problem.line(origins(problem.place)) for problem in problems))
+    lines = list(dict.fromkeys(problem.line() for problem in problems))
     if len(lines) == 1:
         raise ConfigurationError(f"The configuration is wrong at {lines[0]}")
     if lines:

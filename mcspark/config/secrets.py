@@ -7,7 +7,7 @@ from typing import Any
 
 HIDDEN = "***"
 _USERINFO = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^/?#]*)@")
-# abfss://container@account.dfs… : the part before @ is a container, not a user, and is needed to read the log.
+# abfss://container@account…: what stands before @ is no secret, and is needed to read the log.
 _CONTAINER_SCHEMES = ("abfs://", "abfss://", "wasb://", "wasbs://")
 _SECRET_PART = re.compile(
     r"(?P<name>(?<=[?&;])[^?&;=#\s]*"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from mcspark.config.clashes import clashes
 from mcspark.config.models import Config
 from mcspark.config.problems import Place, Problem, problems_of, raise_problems
 from mcspark.config.secrets import redact_uri
@@ -49,7 +50,8 @@ def load_config(
         ``MCSPARK_SECTION__KEY=value`` settings, two underscores for each step down; the value is YAML.
         Variables of the prefix that are one word and no key of the configuration are left alone.
     needs : sequence of str
-        Dotted places that this job cannot do without, such as ``("output", "model")``.
+        Dotted places that this job cannot do without, such as ``("output", "model")``; with ``output`` it
+        is also checked that the job does not write over what it reads.
 
     Raises
     ------
@@ -61,19 +63,18 @@ def load_config(
     origins: dict[Place, str] = {}
     assignments = [*_from_environment(environ, problems), *_from_overrides(overrides, problems)]
     for assignment in assignments:
-        try:
-            _assign(plain, assignment.place, parse_yaml(assignment.text))
-        except ValueError as error:
-            problems.append(Problem(assignment.place, f"{assignment.origin}: {error}", assignment.text))
-        else:
-            origins[assignment.place] = assignment.origin
+        origins[assignment.place] = assignment.origin
+        if wrong := _apply(plain, assignment):
+            problems.append(Problem(assignment.place, wrong, assignment.text))
     config: Config | None = None
     try:
         config = Config.model_validate(plain)
     except ValidationError as error:
         problems.extend(problems_of(error, Config))
     problems.extend(_missing(plain, needs, [problem.place for problem in problems]))
-    raise_problems(problems, lambda place: _origin_of(place, origins, path))
+    if config is not None and "output" in needs:
+        problems.extend(clashes(config))
+    raise_problems([replace(p, origin=p.origin or _origin_of(p.place, origins, path)) for p in problems])
     assert config is not None  # every failed validation has raised above
     return config
 
@@ -124,7 +125,7 @@ def _from_environment(environ: Mapping[str, str], problems: list[Problem]) -> li
         if len(place) == 1 and place[0] not in Config.model_fields:
             continue
         if not all(place):
-            problems.append(Problem(place, f"{origin}: write {PREFIX}SECTION__KEY"))
+            problems.append(Problem((name,), f"must be written {PREFIX}SECTION__KEY", text, "environment"))
         else:
             found.append(_Assignment(place, text, origin))
     # A whole section comes before its keys, whatever the order of the environment.
@@ -137,10 +138,21 @@ def _from_overrides(overrides: Sequence[str], problems: list[Problem]) -> list[_
         name, equals, text = override.partition("=")
         place = tuple(part.strip() for part in name.split("."))
         if not equals or not all(place):
-            problems.append(Problem(("--set",), "must be written section.key=value", override))
+            problems.append(
+                Problem(("--set",), "must be written section.key=value", override, "command line")
+            )
         else:
             found.append(_Assignment(place, text, "from --set"))
     return found
+
+
+def _apply(plain: dict[str, Any], assignment: _Assignment) -> str | None:
+    """Make the assignment, or say why it cannot be made."""
+    try:
+        _assign(plain, assignment.place, parse_yaml(assignment.text))
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _assign(plain: dict[str, Any], place: Place, value: Any) -> None:

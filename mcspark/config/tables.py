@@ -27,16 +27,17 @@ def _as_partition(value: Any) -> Any:
 def _check_partition(partition: dict[str, str]) -> dict[str, str]:
     if not partition:
         raise ValueError("is empty; give key: value, or null for the whole table")
-    problems = []
-    for key, value in partition.items():
-        try:
-            check_identifier(key)
-            check_partition_value(key, value)
-        except ValueError as error:
-            problems.append(str(error))
-    if problems:
-        raise ValueError("; ".join(problems))
+    if wrong := [words for key, value in partition.items() if (words := _wrong_with(key, value))]:
+        raise ValueError("; ".join(wrong))
     return partition
+
+
+def _wrong_with(key: str, value: str) -> str | None:
+    try:
+        check_partition_value(check_identifier(key), value)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 Partition = Annotated[dict[str, str], AfterValidator(_check_partition)]

@@ -18,8 +18,6 @@ class _Loader(yaml.SafeLoader):
     leading zeros, partition values and learning rates need the opposite.
     """
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key_node, _ in node.value:
@@ -38,6 +36,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
+_Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -59,7 +58,7 @@ def parse_yaml(text: str) -> Any:
     of more than 100,000 values, counting those repeated by aliases, or nested more than 50 deep is refused.
     """
     try:
-        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+        value = yaml.load(text, Loader=_Loader)  # the safe loader's subclass
     except yaml.YAMLError as error:
         raise ValueError(_one_sentence(error)) from None
     except RecursionError:
