@@ -120,7 +120,11 @@ class AdditiveForm:
         Raises
         ------
         ValueError
-            If a tree looks at a feature beyond the groups, or a path at the score and two groups at once.
+            If a tree looks at a feature beyond the groups.
+
+        Notes
+        -----
+        LightGBM reads a feature value within 1e-35 of 0 as 0; the form compares it as it is.
         """
         trees = list(trees)
         cuts = [tree.threshold[tree.split_feature == 0] for tree in trees]
@@ -262,12 +266,10 @@ class _Sums:
                 wanted.append((feature - 1, present))
         if (low, high) == _EVERYWHERE:
             self._add_everywhere(value, wanted)
-        elif len(wanted) <= 1:
+        else:  # a box has two features at most, so besides the score one group
             first = self.places[low] + 1 if low in self.places else 0
             last = self.places[high] + 1 if high in self.places else len(self.base)
             self._add_on_bins(value, slice(first, last), wanted)
-        else:
-            raise ValueError("a path looks at the score and at two groups; train with max_depth=2")
 
     def _add_on_bins(self, value: float, bins: slice, wanted: list[tuple[int, bool]]) -> None:
         for group, present in wanted:
