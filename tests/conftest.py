@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,23 +27,15 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One local session for the whole run, with the LightGBM classes on its class path."""
-    from pyspark.sql import SparkSession  # unit tests never import Spark
+    from mcspark.runtime.session import spark_session, stopped  # unit tests never import Spark
 
-    from mcspark.runtime.jars import add_lightgbm
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # executors use the Python of the tests
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("mcspark-tests")
-        .config("spark.driver.memory", "2g")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    add_lightgbm(session)
-    yield session
-    session.stop()
+    settings = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "4",
+    }
+    with stopped(spark_session("mcspark-tests", settings, needs_lightgbm=True)) as session:
+        session.sparkContext.setLogLevel("ERROR")
+        yield session

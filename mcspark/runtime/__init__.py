@@ -1,0 +1,1 @@
+"""Everything about the process: session, jars, Java, logs, time limits."""

@@ -1,0 +1,59 @@
+"""What the session's executors offer now: task slots and cores."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from mcspark.errors import TransientError
+
+
+@dataclass(frozen=True)
+class Executor:
+    """One process that runs tasks; in local mode the driver itself.
+
+    Attributes
+    ----------
+    id, host
+        Spark's name of it, and `host:port`.
+    cores, slots
+        Its cores, and how many tasks it runs at once (cores / `spark.task.cpus`).
+    """
+
+    id: str
+    host: str
+    cores: int
+    slots: int
+
+
+def executors(spark: SparkSession) -> tuple[Executor, ...]:
+    """The live executors that run tasks, by id."""
+    summaries = spark.sparkContext._jsc.sc().statusStore().executorList(True)
+    every = [summaries.apply(i) for i in range(summaries.size())]
+    found = [Executor(e.id(), e.hostPort(), e.totalCores(), e.maxTasks()) for e in every]
+    return tuple(sorted((e for e in found if e.slots > 0), key=lambda e: e.id))
+
+
+def slots(spark: SparkSession, wait_seconds: float = 60) -> int:
+    """How many tasks run at once: never ask LightGBM for more, since it waits for all of them for ever.
+
+    Executors register some time after the session starts; the first is waited for.
+
+    Raises
+    ------
+    TransientError
+        No executor came in time.
+    """
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        count = sum(executor.slots for executor in executors(spark))
+        if count:
+            return count
+        if time.monotonic() > deadline:
+            raise TransientError(
+                f"No executor registered within {wait_seconds:.0f} s on {spark.sparkContext.master}: "
+                "the cluster is full, or its workers are down."
+            )
+        time.sleep(0.2)

@@ -1,0 +1,67 @@
+"""Structured log lines on stderr, each with the run's id and without secrets."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Literal
+
+import structlog
+
+from mcspark.config.secrets import HIDDEN, redact
+from mcspark.runtime import streams
+
+_SECRET_NAME = re.compile(r"passw|secret|token|credential|(access|private|api)[._-]?key", re.IGNORECASE)
+
+
+def _redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Hide values with a secret's name, and secrets inside any text."""
+    return {name: HIDDEN if _SECRET_NAME.search(name) else redact(value) for name, value in event.items()}
+
+
+def configure_logs(
+    log_format: Literal["json", "text"] = "text", *, run_id: str, verbose: bool = False
+) -> None:
+    """Set up the log of this process.
+
+    Parameters
+    ----------
+    log_format
+        `json`: one object a line; `text`: for people.
+    run_id
+        Bound to every line.
+    verbose
+        Lines of level debug too.
+    """
+    if streams.submitted():
+        streams.keep_stdout_clean()
+    if log_format == "json":
+        renderer: list[Any] = [
+            structlog.processors.dict_tracebacks,
+            _redact,
+            structlog.processors.JSONRenderer(default=str),
+        ]
+    else:
+        renderer = [_redact, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.INFO),
+        logger_factory=_StderrLoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(run_id=run_id)
+
+
+class _StderrLoggerFactory:
+    """Loggers that write to whatever `sys.stderr` is when they are made, one a line."""
+
+    def __call__(self, *_: Any) -> structlog.PrintLogger:
+        return structlog.PrintLogger(sys.stderr)

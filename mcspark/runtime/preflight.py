@@ -1,0 +1,116 @@
+"""One tiny job that finds executors whose Python differs from the driver's, before a long job fails there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from mcspark.errors import ConfigurationError
+from mcspark.runtime.executors import slots
+
+# Long enough for every slot to get its own task, so that no executor is left out.
+HOLD_SECONDS = 0.2
+
+_WORKER_FAILURES = (
+    re.compile(r"\[PYTHON_VERSION_MISMATCH\][^\n]*"),
+    re.compile(r"Cannot run program [^\n]*"),
+    re.compile(r"ModuleNotFoundError: [^\n]*"),
+)
+_HOST = re.compile(r"\(TID \d+\) \(([^ )]+) executor ([^ )]+)\)")
+
+
+def check_executors(spark: SparkSession) -> None:
+    """Compare Python, NumPy, pyarrow and mcspark of every executor with the driver's.
+
+    Raises
+    ------
+    ConfigurationError
+        Something is missing or has another version; the message names host and versions.
+    """
+    probe = make_probe(HOLD_SECONDS)
+    driver = next(iter(probe(())))
+    tasks = slots(spark)
+    try:
+        found = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(probe).collect()
+    except Py4JJavaError as error:
+        text = str(error)
+        reason = next((match[0] for rule in _WORKER_FAILURES if (match := rule.search(text))), None)
+        if reason is None:
+            raise
+        host = _HOST.search(text)
+        where = f"executor {host[2]} on {host[1]}" if host else "an executor"
+        raise ConfigurationError(
+            f"Python does not start on {where}: {reason.strip()} {_HOW_TO_MEND}"
+        ) from error
+    problems = differences(driver, found)
+    if problems:
+        raise ConfigurationError(
+            f"{len(problems)} differences between the executors' Python and the driver's: "
+            f"{'; '.join(problems[:5])}. {_HOW_TO_MEND}"
+        )
+
+
+_HOW_TO_MEND = (
+    "Give the executors the driver's environment: PYSPARK_PYTHON or spark.pyspark.python, a packed "
+    "environment with --archives, mcspark itself with --py-files."
+)
+
+
+def differences(driver: Mapping[str, str], found: list[dict[str, str]]) -> list[str]:
+    """One line for each host and thing that differs, in a fixed order."""
+    lines = {
+        f"{name} on {seen['host']} is {seen.get(name) or 'missing'}, the driver has {version}"
+        for seen in found
+        for name, version in driver.items()
+        if name != "host" and seen.get(name) != version
+    }
+    return sorted(lines)
+
+
+def make_probe(hold_seconds: float) -> Callable[[Iterable[int]], Iterable[dict[str, str]]]:
+    """A function that reports what its Python has: host, and a version (or "") by name.
+
+    It is made here, not defined at the top of the module, so that it travels by value: an executor without
+    mcspark can still run it.
+    """
+
+    def probe(_: Iterable[int]) -> Iterable[dict[str, str]]:
+        import hashlib
+        import importlib
+        import importlib.resources
+        import platform
+        import socket
+        import time
+
+        def digest(package: str) -> str:
+            """A few digits that change with any source file of the package."""
+            sources = {}
+            folders = [importlib.resources.files(package)]
+            while folders:
+                for entry in folders.pop().iterdir():
+                    if entry.is_dir():
+                        folders.append(entry)
+                    elif entry.name.endswith(".py"):
+                        sources[str(entry).rpartition(f"{package}/")[2]] = entry.read_bytes()
+            whole = hashlib.sha256()
+            for name in sorted(sources):
+                whole.update(name.encode() + b"\0" + sources[name])
+            return whole.hexdigest()[:12]
+
+        seen = {"host": socket.gethostname(), "Python": ".".join(platform.python_version_tuple()[:2])}
+        for label, module in (("NumPy", "numpy"), ("pyarrow", "pyarrow"), ("pandas", "pandas")):
+            try:
+                seen[label] = str(importlib.import_module(module).__version__)
+            except Exception:  # a broken library is as bad as a missing one
+                seen[label] = ""
+        try:
+            seen["mcspark"] = digest("mcspark")
+        except Exception:
+            seen["mcspark"] = ""
+        time.sleep(hold_seconds)
+        yield seen
+
+    return probe

@@ -1,0 +1,124 @@
+"""Start and end the Spark session of a job.
+
+Spark's configuration belongs to the operator: a job sets only what its results depend on. Master, memory and
+partitions come from `spark-submit`, from `spark-defaults.conf`, or, where nobody has said anything, from the
+few local defaults of `mcspark.runtime.local`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import NoReturn
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from mcspark.runtime import streams
+from mcspark.runtime.jars import add_lightgbm
+from mcspark.runtime.java import ensure_java
+from mcspark.runtime.local import LOCAL_DEFAULTS, spark_is_configured
+
+# Each of these changes results, not speed.
+CORRECTNESS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # folder st=01 stays '01'
+    "spark.sql.caseSensitive": "false",  # names that differ only in case are refused, never picked at random
+    "spark.sql.files.ignoreCorruptFiles": "false",  # a file that cannot be read is an error, not fewer rows
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",  # small tables reach pandas with their own types
+}
+STOP_SECONDS = 30
+
+
+def spark_session(
+    app_name: str, extra: Mapping[str, str] | None = None, *, needs_lightgbm: bool = False
+) -> SparkSession:
+    """The session of this process, made if there is none.
+
+    Parameters
+    ----------
+    app_name
+        Name in Spark's own pages and logs.
+    extra
+        More settings, for tools and tests that are their own operator.
+    needs_lightgbm
+        Training needs the LightGBM jars; scoring and audits do not.
+
+    Raises
+    ------
+    ConfigurationError
+        No Java, or the jars cannot be had.
+    """
+    settings = {**CORRECTNESS, **(extra or {})}
+    if not streams.submitted():
+        ensure_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if not spark_is_configured():
+            settings = {**LOCAL_DEFAULTS, **settings}
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with contextlib.nullcontext() if streams.submitted() else streams.stdout_to_stderr():
+        spark = builder.getOrCreate()
+    streams.keep_stdout_clean()
+    if needs_lightgbm:
+        add_lightgbm(spark)
+    return spark
+
+
+@contextlib.contextmanager
+def stopped(spark: SparkSession) -> Iterator[SparkSession]:
+    """Stop the session when the block ends."""
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def finish(spark: SparkSession | None, exit_code: int) -> NoReturn:
+    """End the process with `exit_code`, whatever threads the libraries have left behind.
+
+    A LightGBM fit leaves a thread in the JVM that keeps a finished `spark-submit` alive for ever, so the JVM
+    is told to exit, after everything written to stdout has come out at its other end.
+
+    Parameters
+    ----------
+    spark
+        The session to stop, or None if the job never had one.
+    exit_code
+        What `spark-submit` (or Python) returns.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if spark is None:
+        raise SystemExit(exit_code)
+    # In cluster mode the master of the application ends the JVM, and takes an early exit for a failure.
+    ends_jvm = streams.submitted() and spark.conf.get("spark.submit.deployMode", "client") != "cluster"
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    is_stopped = _in_time(spark.stop)
+    if is_stopped and not ends_jvm:
+        raise SystemExit(exit_code)
+    if ends_jvm:
+        streams.drain(jvm)
+        if is_stopped:
+            _in_time(lambda: jvm.java.lang.System.exit(exit_code))
+        _in_time(lambda: jvm.java.lang.Runtime.getRuntime().halt(exit_code))
+    os._exit(exit_code)
+
+
+def _in_time(action: Callable[[], object]) -> bool:
+    """Run `action` in a thread; whether it came back in time."""
+
+    def run() -> None:
+        with contextlib.suppress(Py4JError, OSError):
+            action()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(STOP_SECONDS)
+    return not thread.is_alive()

@@ -1,0 +1,102 @@
+"""Keep stdout for the job's summary line, whoever else in the process would like to print.
+
+`spark-submit` runs the driver's Python as a child whose stdout *and* stderr both come out on its own stdout,
+and Ivy prints there too. So the JVM's printing goes to its stderr, and what Python writes to stderr is handed to
+the JVM's stderr. Native code is out of reach: a few lines of LightGBM's still precede the summary, which stays
+the last line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+DRAIN_SECONDS = 20
+
+
+def submitted() -> bool:
+    """Whether `spark-submit` started this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Let a process that is started inside the block inherit stderr as its stdout."""
+    sys.stdout.flush()
+    saved = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+
+
+class JvmStderr(io.TextIOBase):
+    """A text stream that writes whole lines to the JVM's stderr, or to `fallback` once the JVM is gone."""
+
+    def __init__(self, jvm: Any, fallback: TextIO) -> None:
+        self._stream: Any = jvm.java.lang.System.err
+        self._fallback = fallback
+        self._pending = ""
+
+    def writable(self) -> bool:
+        """Say that it is writable."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keep `text` until its line is whole."""
+        self._pending += text
+        if "\n" in text:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is pending."""
+        text, self._pending = self._pending, ""
+        if not text:
+            return
+        if self._stream is not None:
+            try:
+                self._stream.append(text)
+                self._stream.flush()
+                return
+            except (Py4JError, OSError):
+                self._stream = None
+        self._fallback.write(text)
+        self._fallback.flush()
+
+
+def keep_stdout_clean() -> None:
+    """Send the JVM's printing and, under `spark-submit`, Python's stderr to the JVM's stderr."""
+    if submitted():
+        SparkContext._ensure_initialized()  # connects to the JVM that waits for this process
+    jvm = SparkContext._jvm
+    assert jvm is not None
+    jvm.java.lang.System.setOut(jvm.java.lang.System.err)
+    if submitted() and not isinstance(sys.stderr, JvmStderr):
+        sys.stderr = JvmStderr(jvm, sys.stderr)
+
+
+def drain(jvm: Any) -> None:
+    """Close this process's stdout and wait until `spark-submit` has passed on all that was written to it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    deadline = time.monotonic() + DRAIN_SECONDS
+    with contextlib.suppress(Py4JError, OSError):
+        while time.monotonic() < deadline:
+            threads = jvm.java.lang.Thread.getAllStackTraces().keySet()
+            if not any(thread.getName() == "redirect output" for thread in threads):
+                return
+            time.sleep(0.05)
