@@ -1,8 +1,8 @@
 """The SynapseML LightGBM jars: which ones, and the ways a session gets them.
 
 In order: classes that are loadable already (`--packages`, `--jars`, baked into the image), a folder named by
-the environment variable `MCSPARK_JARS`, Spark's own resolver. `python -m mcspark.runtime.jars FOLDER` fills such
-a folder on a machine that reaches the repository, for clusters that do not.
+the environment variable `MCSPARK_JARS`, Spark's own resolver. `python -m mcspark.runtime.jars FOLDER` fills
+such a folder on a machine that reaches the repository, for clusters that do not.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def checked_jars(folder: Path) -> list[Path]:
     if missing:
         raise ConfigurationError(
             f"{folder} holds {len(jars)} jars, but {len(missing)} of the {len(NEEDED)} needed are missing or "
-            f"have another SHA-256: {', '.join(missing)}. Fill it with `python -m mcspark.runtime.jars {folder}`."
+            f"have another SHA-256: {', '.join(missing)}. "
+            f"Fill it with `python -m mcspark.runtime.jars {folder}`."
         )
     return [found[digest] for digest in NEEDED]
 
@@ -111,7 +112,7 @@ def _share_class_loader(spark: SparkSession) -> None:
     """Let every thread of the driver's JVM see the added jars.
 
     `ADD JAR` changes the class loader of the one JVM thread that runs it. Each Python thread has a JVM thread
-    of its own, which inherits its loader from the thread that accepts connections: that one is changed as well.
+    of its own, which inherits its loader from the thread that accepts connections: that one changes too.
     """
     jvm = spark.sparkContext._jvm
     assert jvm is not None
@@ -140,8 +141,8 @@ def _resolve(spark: SparkSession) -> None:
         what = str(failure[0]).strip().splitlines()[0] if failure else f"no answer in {RESOLVE_SECONDS} s"
         raise ConfigurationError(
             f"The LightGBM jars ({COORDINATE}) are not on the class path and could not be resolved: {what}. "
-            f"Ways out: set {FOLDER_VARIABLE} to a folder filled by `python -m mcspark.runtime.jars FOLDER` on a "
-            "machine that reaches the repository; pass those jars with --jars; pass --packages, with "
+            f"Ways out: set {FOLDER_VARIABLE} to a folder filled by `python -m mcspark.runtime.jars FOLDER` "
+            "on a machine that reaches the repository; pass those jars with --jars; pass --packages, with "
             "spark.jars.ivySettings naming your own repository; or bake the jars into the image."
         ) from (failure[0] if failure else None)
 

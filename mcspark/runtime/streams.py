@@ -1,9 +1,9 @@
 """Keep stdout for the job's summary line, whoever else in the process would like to print.
 
 `spark-submit` runs the driver's Python as a child whose stdout *and* stderr both come out on its own stdout,
-and Ivy prints there too. So the JVM's printing goes to its stderr, and what Python writes to stderr is handed to
-the JVM's stderr. Native code is out of reach: a few lines of LightGBM's still precede the summary, which stays
-the last line.
+and Ivy prints there too. So the JVM's printing goes to its stderr, and what Python writes to stderr is handed
+to the JVM's stderr. Native code is out of reach: a few lines of LightGBM's still precede the summary, which
+stays the last line.
 """
 
 from __future__ import annotations
