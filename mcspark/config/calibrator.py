@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from mcspark.config.section import Column, Section, Seed, Share
+from mcspark.config.section import AsTuple, Column, Section, Seed, Share
 
 Method = Literal["trees", "multiaccuracy", "lsboost", "mcboost", "squarelev", "none"]
 MAX_ROUNDS = 100
-MAX_LEVELS = 1000
+Levels = Annotated[int, Field(ge=1, le=1000)]
 
 
 def _check_rounds(value: Any) -> Any:
@@ -28,30 +28,40 @@ class Split(Section):
     column: Column | None = Field(None, description="A column that already says fit or test; null: the hash.")
 
 
+def _check_penalties(penalties: tuple[float, ...]) -> tuple[float, ...]:
+    if not penalties:
+        raise ValueError("is empty; give at least one penalty, such as [0]")
+    if any(penalty < 0 for penalty in penalties):
+        raise ValueError("must not be negative; write 0 for no penalty")
+    return penalties
+
+
 class Multiaccuracy(Section):
     """Settings of the multiaccuracy baseline: linear in the groups with an l1 penalty."""
 
-    l1: float = Field(0.0, ge=0, description="Strength of the penalty (the paper sweeps 0, 1e-6 … 1e-2).")
+    penalties: Annotated[tuple[float, ...], AsTuple, AfterValidator(_check_penalties)] = Field(
+        (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2),
+        description="Strengths of the l1 penalty; the early-stopping part chooses one (the paper's sweep).",
+    )
 
 
 class McBoost(Section):
     """Settings of the MCBoost baseline."""
 
-    levels: int = Field(20, ge=1, le=MAX_LEVELS, description="Grid m of the level sets it patches.")
-    early_stopping: Share = Field(
-        0.3, description="Share of the fitting rows that stops it (the paper sweeps 0.1 … 0.5)."
-    )
-    max_rounds: int = Field(1000, ge=1, le=1_000_000, description="Most patches.")
+    levels: Levels = Field(20, description="Grid m of the level sets it patches.")
+    max_patches: int = Field(10_000, ge=1, le=1_000_000, description="Most patches.")
+    patience: int = Field(100, ge=1, description="Patches without a lower early-stopping error to the end.")
 
 
 class LsBoost(Section):
     """Settings of the LSBoost baseline."""
 
-    levels: int = Field(20, ge=1, le=MAX_LEVELS, description="Grid m of the level sets.")
-    depth: int = Field(2, ge=1, le=2, description="Depth of the weak trees.")
-    learning_rate: float = Field(0.3, gt=0, le=1, description="Step size (the paper sweeps 0.1, 0.3, 1).")
-    subsample: float = Field(1.0, gt=0, le=1, description="Share of rows for each weak tree.")
+    levels: Levels = Field(20, description="Grid m of the level sets.")
+    depth: int = Field(1, ge=1, le=2, description="Depth of the weak trees (the paper sweeps 1, 2).")
+    learning_rate: float = Field(1.0, gt=0, le=1, description="Step size (the paper sweeps 0.1, 0.3, 1).")
+    subsample: float = Field(1.0, gt=0, le=1, description="Share of rows for the weak trees of a round.")
     max_rounds: int = Field(100, ge=1, le=1_000_000, description="Most rounds.")
+    patience: int = Field(10, ge=1, description="Rounds in which nothing moves to the end.")
 
 
 class SquareLev(Section):
