@@ -6,8 +6,8 @@ Example: spark-submit jobs/prepare_acs.py --input psam_p06.csv --task income --o
 from __future__ import annotations
 
 import json
-import sys
 import time
+import uuid
 from enum import Enum
 from typing import Annotated
 
@@ -16,7 +16,8 @@ import typer
 from mcspark.acs.persons import check_inputs
 from mcspark.acs.prepare import prepare
 from mcspark.errors import McsparkError
-from mcspark.runtime.session import spark_session
+from mcspark.runtime.logs import configure_logs
+from mcspark.runtime.session import finish, spark_session
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -43,25 +44,22 @@ def prepare_acs(
         list[str] | None, typer.Argument(metavar="[FILE]...", help="Further files after --input FILE.")
     ] = None,
 ) -> None:
-    """Prepare, print the summary, and return the exit code of what went wrong."""
+    """Prepare, print the summary, and end with the exit code of what went wrong."""
+    configure_logs(run_id=uuid.uuid4().hex[:12])
     files = [*inputs, *(more_inputs or [])]
     started = time.monotonic()
+    spark, code = None, 0
     try:
-        summary = _run(files, task.value, output, train, seed)
+        check_inputs(files)  # before a JVM starts
+        spark = spark_session(f"mcspark prepare_acs {task.value}")
+        done = prepare(spark, files, task=task.value, output=output, train=train, seed=seed)
+        summary = {**done.summary(), "seconds": round(time.monotonic() - started, 1)}
     except McsparkError as error:
         typer.echo(f"prepare_acs: {error}", err=True)
-        typer.echo(json.dumps({"status": error.status, "task": task.value, "error": str(error)}))
-        sys.exit(error.exit_code)
-    typer.echo(json.dumps({**summary, "seconds": round(time.monotonic() - started, 1)}))
-
-
-def _run(files: list[str], task: str, output: str, train: int, seed: int) -> dict[str, object]:
-    check_inputs(files)  # before a JVM starts
-    spark = spark_session(app_name=f"mcspark prepare_acs {task}")
-    try:
-        return prepare(spark, files, task=task, output=output, train=train, seed=seed).summary()
-    finally:
-        spark.stop()
+        summary = {"status": error.status, "task": task.value, "error": str(error)}
+        code = error.exit_code
+    typer.echo(json.dumps(summary))
+    finish(spark, code)
 
 
 if __name__ == "__main__":
