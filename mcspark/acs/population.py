@@ -250,9 +250,7 @@ def population_arrays(rows: int, seed: int, kind: LabelKind = "binary") -> dict[
     made = scores(ops, person, traits, seed)
     household = person // PERSONS_PER_HOUSEHOLD
     return {
-        "SERIALNO": np.char.add(
-            SERIAL_PREFIX, np.char.zfill((person // PERSONS_PER_HOUSEHOLD).astype(str), SERIAL_DIGITS)
-        ),
+        "SERIALNO": np.char.add(SERIAL_PREFIX, np.char.zfill(household.astype(str), SERIAL_DIGITS)),
         **{name: value for name, value in traits.items() if name != "PUMA"},
         "PUMA": np.char.zfill(traits["PUMA"].astype(str), PUMA_DIGITS),
         **made,
