@@ -20,13 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from mcspark.core.additive import MAX_GROUPS, BoolArray, checked_membership
 from mcspark.core.cells import Cells
 from mcspark.core.levels import FloatArray, IntArray, level_index, level_value
-from mcspark.core.solvers.plain import MAX_GROUPS, MAX_LEVELS, read_int, read_ints
+from mcspark.core.solvers.plain import MAX_LEVELS, read_int, read_ints
 from mcspark.core.solvers.units import (
-    BoolArray,
     Units,
-    check_membership,
     distinct_signatures,
     replay_rows,
 )
@@ -62,15 +61,15 @@ class McboostFit:
         self, score: FloatArray, signature: IntArray, membership_table: BoolArray
     ) -> FloatArray:
         """The same for rows that name their row of ``membership_table`` (S, G)."""
-        check_membership(membership_table, self.n_groups)
+        member = checked_membership(membership_table, self.n_groups)
 
         def replay(unit_signature: IntArray, unit_level: IntArray) -> IntArray:
-            floor = _Floors(membership_table, unit_signature, unit_level, self.m)
+            floor = _Floors(member, unit_signature, unit_level, self.m)
             for patch in zip(self.group.tolist(), self.source.tolist(), self.target.tolist(), strict=True):
                 floor.move(*patch)
             return floor.level()
 
-        return replay_rows(score, signature, len(membership_table), self.m, replay)
+        return replay_rows(score, signature, len(member), self.m, replay)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form."""

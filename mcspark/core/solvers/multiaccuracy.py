@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from mcspark.core.additive import BoolArray, checked_membership
 from mcspark.core.cells import Cells
 from mcspark.core.levels import FloatArray, IntArray
 from mcspark.core.solvers.plain import read_float, read_floats
-from mcspark.core.solvers.units import BoolArray, check_membership, distinct_signatures
+from mcspark.core.solvers.units import distinct_signatures
 
 PENALTIES = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 """The penalties of the paper's sweep."""
@@ -52,8 +53,8 @@ class MultiaccuracyFit:
         self, score: FloatArray, signature: IntArray, membership_table: BoolArray
     ) -> FloatArray:
         """The same for rows that name their row of ``membership_table`` (S, G)."""
-        check_membership(membership_table, len(self.coefficient))
-        shift = self.intercept + membership_table @ self.coefficient
+        member = checked_membership(membership_table, len(self.coefficient))
+        shift = self.intercept + member @ self.coefficient
         return np.asarray(np.clip(score + shift[signature], 0.0, 1.0), dtype=np.float64)
 
     def loss(self, cells: Cells) -> float:

@@ -10,8 +10,7 @@ import numpy as np
 from mcspark.core.levels import FloatArray, IntArray
 
 MAX_LEVELS = 10_000
-MAX_GROUPS = 100_000
-"""Sizes beyond these are refused on load, before anything of that size is made."""
+"""Grids beyond this are refused on load, before anything of that size is made."""
 
 
 def _entry(plain: Mapping[str, Any], name: str) -> Any:

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcspark.core.additive import BoolArray, checked_membership
 from mcspark.core.cells import Cells
 from mcspark.core.levels import FloatArray, IntArray, level_index, level_value
-
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,8 @@ class Units:
         Rows, Σw and Σw·y.
     label_sq : float
         Σw·y² over all units.
+    of_cell : ndarray of int, shape (C,)
+        Unit of each cell; -1 for a cell without weight.
     """
 
     m: int
@@ -43,6 +43,7 @@ class Units:
     weight: FloatArray
     label: FloatArray
     label_sq: float
+    of_cell: IntArray
 
     @classmethod
     def from_cells(cls, cells: Cells, m: int) -> Units:
@@ -51,6 +52,8 @@ class Units:
         level = cells.bins.level_of_bin(m)[cells.bin[kept]]
         unique, unit = np.unique(cells.signature[kept] * m + level, return_inverse=True)
         places = unit.reshape(-1)
+        of_cell = np.full(len(cells), -1, dtype=np.int64)
+        of_cell[kept] = places
 
         def total(value: FloatArray) -> FloatArray:
             summed = np.bincount(places, weights=value[kept], minlength=len(unique))
@@ -58,7 +61,7 @@ class Units:
 
         sums = total(cells.n), total(cells.weight), total(cells.label)
         label_sq = float(cells.label_sq[kept].sum())
-        return cls(m, cells.membership, unique // m, unique % m, *sums, label_sq)
+        return cls(m, cells.membership, unique // m, unique % m, *sums, label_sq, of_cell)
 
     def __len__(self) -> int:
         return len(self.signature)
@@ -85,22 +88,13 @@ def group_pairs(membership: BoolArray, signature: IntArray) -> tuple[IntArray, I
 
 def distinct_signatures(membership: BoolArray, n_groups: int) -> tuple[BoolArray, IntArray]:
     """Distinct rows of a membership matrix (N, G), and the place of each row among them."""
-    check_membership(membership, n_groups)
+    membership = checked_membership(membership, n_groups)
     packed = np.packbits(membership, axis=1)
     if packed.shape[1] == 0:
         return membership[:1], np.zeros(len(membership), dtype=np.int64)
     keys = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     return membership[first], np.asarray(place.reshape(-1), dtype=np.int64)
-
-
-def check_membership(membership: BoolArray, n_groups: int) -> None:
-    """ValueError unless this is a boolean matrix of ``n_groups`` columns."""
-    if membership.ndim != 2 or membership.shape[1] != n_groups or membership.dtype != np.bool_:
-        raise ValueError(
-            f"membership must be boolean with {n_groups} columns, one a group of the fit, "
-            f"got {membership.dtype} of shape {membership.shape}"
-        )
 
 
 def replay_rows(
