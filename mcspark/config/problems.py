@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -31,7 +32,7 @@ class Problem:
     value : object, optional
         What stands there.
     origin : str, optional
-        Words on who gave the value, if it is not told by the place.
+        Words on who gave the value; empty where nobody did; looked up by the place if ``None``.
     """
 
     place: Place
@@ -65,7 +66,7 @@ def problems_of(error: ValidationError, schema: type[BaseModel]) -> list[Problem
         kind, value = detail["type"], detail.get("input", _MISSING)
         context = detail.get("ctx", {})
         if kind == "missing":
-            problems.append(Problem(place, "is missing; add it"))
+            problems.append(Problem(place, "is missing; add it", origin=""))
         elif kind == "extra_forbidden":
             problems.append(Problem(place, f"unknown key; {_did_you_mean(place, schema)}"))
         elif kind == "value_error":
@@ -144,5 +145,5 @@ def _section_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _shown(value: Any) -> str:
-    text = repr(redact(value))
+    text = json.dumps(redact(value), ensure_ascii=False, default=repr)
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"

@@ -6,7 +6,14 @@ import re
 from typing import Any
 
 HIDDEN = "***"
-_USERINFO = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^/?#]*)@")
+# A password may hold slashes; a port is none. What stands before the last @ is hidden.
+_USERINFO = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)"
+    r"(?P<user>[^/?#\s:@]*:(?!\d+/)[^\s'\"?#]*|[^/?#\s]*)@"
+)
+_SECRET_NAME = re.compile(
+    r"password|passwd|secret|token|credential|(access|account|private|api)[._-]?key", re.IGNORECASE
+)
 # abfss://container@account…: what stands before @ is no secret, and is needed to read the log.
 _CONTAINER_SCHEMES = ("abfs://", "abfss://", "wasb://", "wasbs://")
 _SECRET_PART = re.compile(
@@ -28,11 +35,18 @@ def redact_uri(text: str) -> str:
 
 
 def redact(plain: Any) -> Any:
-    """The same value with every text in it, at any depth, passed through :func:`redact_uri`."""
+    """The same value without secrets, at any depth.
+
+    Every text goes through :func:`redact_uri`; the text under a key that speaks of a password, secret,
+    token, credential or access key, as in Spark's own settings, becomes ``***``.
+    """
     if isinstance(plain, str):
         return redact_uri(plain)
     if isinstance(plain, dict):
-        return {key: redact(value) for key, value in plain.items()}
+        return {
+            key: HIDDEN if isinstance(value, str) and _SECRET_NAME.search(str(key)) else redact(value)
+            for key, value in plain.items()
+        }
     if isinstance(plain, (list, tuple)):
         return [redact(value) for value in plain]
     return plain

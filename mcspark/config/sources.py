@@ -63,9 +63,10 @@ def load_config(
     origins: dict[Place, str] = {}
     assignments = [*_from_environment(environ, problems), *_from_overrides(overrides, problems)]
     for assignment in assignments:
-        origins[assignment.place] = assignment.origin
         if wrong := _apply(plain, assignment):
-            problems.append(Problem(assignment.place, wrong, assignment.text))
+            problems.append(Problem(assignment.place, wrong, assignment.text, assignment.origin))
+        else:
+            origins[assignment.place] = assignment.origin
     config: Config | None = None
     try:
         config = Config.model_validate(plain)
@@ -74,7 +75,10 @@ def load_config(
     problems.extend(_missing(plain, needs, [problem.place for problem in problems]))
     if config is not None and "output" in needs:
         problems.extend(clashes(config))
-    raise_problems([replace(p, origin=p.origin or _origin_of(p.place, origins, path)) for p in problems])
+    told = [
+        p if p.origin is not None else replace(p, origin=_origin_of(p.place, origins, path)) for p in problems
+    ]
+    raise_problems(told)
     assert config is not None  # every failed validation has raised above
     return config
 
@@ -200,7 +204,7 @@ def _missing(plain: dict[str, Any], needs: Sequence[str], known: Sequence[Place]
         for part in place:
             value = value.get(part) if isinstance(value, dict) else None
         if value is None and place not in known:
-            problems.append(Problem(place, "is missing, and this job needs it; add it"))
+            problems.append(Problem(place, "is missing, and this job needs it; add it", origin=""))
     return problems
 
 

@@ -18,9 +18,9 @@ _TABLE_FORMATS = ("table", "delta", "iceberg")
 
 
 def _as_partition(value: Any) -> Any:
-    # A whole number has one spelling; everything else that is not text has lost how it was written.
+    # A whole number has one spelling; other values that are not text have lost how they were written.
     if isinstance(value, dict):
-        return {k: str(v) if type(v) is int else v for k, v in value.items()}
+        return {k: "" if v is None else str(v) if type(v) is int else v for k, v in value.items()}
     return value
 
 
@@ -52,7 +52,9 @@ class Location(Section):
     @model_validator(mode="before")
     @classmethod
     def _table_by_name(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("table") is not None and "format" not in data:
+        if not isinstance(data, dict) or "format" in data:
+            return data
+        if data.get("table") is not None and data.get("path") is None:
             return {**data, "format": "table"}
         return data
 
@@ -60,8 +62,8 @@ class Location(Section):
     @classmethod
     def _path_or_table(cls, table: str | None, info: ValidationInfo) -> str | None:
         if "path" in info.data and (info.data["path"] is None) == (table is None):
-            wrong = "and path are both missing" if table is None else "and path are both given"
-            raise ValueError(f"{wrong}; give one of path and table")
+            wrong = "missing" if table is None else "given"
+            raise ValueError(f"path and table are both {wrong}; give one of them")
         return table
 
     @field_validator("format", check_fields=False)

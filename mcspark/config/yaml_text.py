@@ -63,14 +63,15 @@ def parse_yaml(text: str) -> Any:
         raise ValueError(_one_sentence(error)) from None
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep; write it flatter") from None
-    except ValueError as error:
-        raise ValueError(f"it holds a number that cannot be read ({error}); put it in quotes") from None
+    except ValueError:
+        raise ValueError("it holds a number too long to read; put it in quotes") from None
     _check_size(value)
     return value
 
 
 def _one_sentence(error: yaml.YAMLError) -> str:
-    what = str(getattr(error, "problem", None) or "it cannot be read").strip()
+    parts = [getattr(error, "context", None), getattr(error, "problem", None)]
+    what = ", ".join(part.strip() for part in parts if part) or "it cannot be read"
     mark = getattr(error, "problem_mark", None)
     return f"{what} (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else what
 
