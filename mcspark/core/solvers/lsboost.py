@@ -34,7 +34,7 @@ from mcspark.core.solvers.units import (
 from mcspark.core.solvers.weak_tree import GroupTreeLearner, GroupTrees, Sums, leaf_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LsboostFit:
     """Rounds of one tree a level, replayed in order: the leaf of a row says its next level.
 

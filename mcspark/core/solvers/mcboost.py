@@ -34,7 +34,7 @@ _TIE = 1e-9
 """Violations closer than this share are equal: sums differ in their last digits with the order of cells."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class McboostFit:
     """Patches, replayed in order: rows of a group on one level move to another.
 

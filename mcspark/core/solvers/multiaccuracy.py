@@ -28,7 +28,7 @@ _LARGEST = 1e6
 """No coefficient of a residual in [-1, 1] is larger, however collinear the groups."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MultiaccuracyFit:
     """``clip(f + intercept + Σ_i coefficient_i g_i, 0, 1)``.
 

@@ -16,7 +16,7 @@ from mcspark.core.cells import Cells
 from mcspark.core.levels import FloatArray, IntArray, level_index, level_value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Units:
     """Sums per (signature, level of the score), U units of positive weight.
 

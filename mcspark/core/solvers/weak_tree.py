@@ -59,7 +59,7 @@ def _explained(sums: Sums, usable: BoolArray) -> FloatArray:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupTrees:
     """One tree on the groups for each of several nodes (level sets).
 
@@ -88,7 +88,7 @@ def _answer(asked: IntArray, member: BoolArray, signature: IntArray) -> BoolArra
     return np.asarray(member[signature, np.maximum(asked, 0)] & (asked >= 0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupTreeLearner:
     """Grows a tree for every node from units (node, signature) in one pass a level of depth.
 
