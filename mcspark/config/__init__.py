@@ -3,7 +3,7 @@
 from mcspark.config.calibrator import Calibrator, Split
 from mcspark.config.groups import GroupColumn, Groups, Predicate
 from mcspark.config.identifiers import check_run_id, quote_identifier, quote_table
-from mcspark.config.models import Compare, CompareOutput, Config, Evaluation, Gate, Model, Report
+from mcspark.config.models import Compare, CompareOutput, Config, Evaluation, Gate, Model, Report, required
 from mcspark.config.predicates import check_predicate
 from mcspark.config.secrets import redact, redact_uri
 from mcspark.config.sources import load_config
@@ -33,4 +33,5 @@ __all__ = [
     "quote_table",
     "redact",
     "redact_uri",
+    "required",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -14,8 +14,11 @@ from mcspark.config.groups import Groups
 from mcspark.config.secrets import redact
 from mcspark.config.section import AsTuple, Path, Section, Seed
 from mcspark.config.tables import AttributeTable, Output, ScoredTable
+from mcspark.errors import ConfigurationError
 
 MAX_BASE_LEVELS = 100_000
+
+SectionT = TypeVar("SectionT", bound=Section)
 
 CompareMethod = Literal["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"]
 _ALL_METHODS: tuple[CompareMethod, ...] = (
@@ -170,6 +173,21 @@ class Config(Section):
         """
         canonical = json.dumps(self.redacted(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def required(section: SectionT | None, place: str) -> SectionT:
+    """An optional section that a job cannot do without, for type checkers and for direct use.
+
+    ``load_config(…, needs=(place,))`` has refused its absence before, together with all other problems.
+
+    Raises
+    ------
+    ConfigurationError
+        If the section is absent.
+    """
+    if section is None:
+        raise ConfigurationError(f"{place} is missing in the configuration, and this job needs it; add it")
+    return section
 
 
 _DEFAULTED = ("groups", "split", "calibrator", "evaluation", "compare", "gate")

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from mcspark.config import Config, Groups
+from mcspark.config import Config, Groups, required
 from mcspark.config.problems import problems_of
+from mcspark.errors import ConfigurationError
 from tests.unit.config.config_files import small
 
 
@@ -66,6 +67,15 @@ def test_groups_know_the_columns_they_read():
     assert groups.attribute_columns == ("AGEP", "a.b", "sex")
     assert groups.predicates[0].sql == "(`AGEP` >= 65) AND (`sex` = 2)"
     assert groups.predicates[0].columns == {"AGEP", "sex"}
+
+
+def test_required():
+    config = Config.model_validate(small(output={"path": "o"}))
+    assert required(config.output, "output").path == "o"
+    with pytest.raises(
+        ConfigurationError, match="^model is missing in the configuration, and this job needs it"
+    ):
+        required(config.model, "model")
 
 
 def test_frozen():
