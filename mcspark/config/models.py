@@ -49,6 +49,9 @@ class Evaluation(Section):
     )
     draws: int = Field(200, ge=1, le=100_000, description="Simulations for the noise floor and intervals.")
     seed: Seed = Field(1, description="Seed of the simulations.")
+    min_group_rows: int = Field(
+        2, ge=1, description="Groups with fewer held-out rows are listed, and left out of every maximum."
+    )
 
 
 class Model(Section):

@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config import ScoredTable, quote_identifier
-from mcspark.data.names import column, shown
+from mcspark.data.names import shown
 from mcspark.errors import ContractError
+from mcspark.runtime.columns import column
 
 NOISE = 1e-9
 """A score or label this little outside [0, 1] is rounding noise: clipped and counted."""

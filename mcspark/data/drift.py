@@ -13,9 +13,9 @@ import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from mcspark.data.files import Files, java_reason
 from mcspark.data.names import differing_in_case
 from mcspark.errors import ContractError
+from mcspark.runtime.files import Files, java_reason
 
 log = structlog.get_logger(__name__)
 
@@ -156,7 +156,7 @@ def csv_header(spark: SparkSession, name: str, files: Sequence[str]) -> list[str
     compared = _evenly(files, MAX_FOOTERS)
     store = Files(spark, name)
     with ThreadPoolExecutor(_THREADS) as pool:
-        lines = list(pool.map(lambda uri: store.head(_decoded(uri)), compared))
+        lines = list(pool.map(lambda uri: store.head(decoded(uri)), compared))
     headers = [next(csv.reader([line.removeprefix("\ufeff")])) if line else [] for line in lines]
     filled = [(uri, header) for uri, header in zip(compared, headers, strict=True) if header]
     if not filled:
@@ -176,7 +176,8 @@ def csv_header(spark: SparkSession, name: str, files: Sequence[str]) -> list[str
     return first
 
 
-def _decoded(uri: str) -> str:
+def decoded(uri: str) -> str:
+    """The path that an address of :func:`files_of` stands for."""
     parts = urlsplit(uri)
     authority = f"//{parts.netloc}" if parts.netloc else ""
     return f"{parts.scheme}:{authority}{unquote(parts.path)}"

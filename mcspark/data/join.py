@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 
 from mcspark.config import AttributeTable
 from mcspark.data.contract import FAULTS, bit
-from mcspark.data.names import column, shown
+from mcspark.data.names import shown
 from mcspark.errors import ContractError
+from mcspark.runtime.columns import column
 
 UNMATCHED = "__unmatched"
 """Working column: bit i is set on a row that attribute table i does not have."""

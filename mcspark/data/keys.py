@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from mcspark.data.contract import FAULTS, bit
-from mcspark.data.names import column, shown
+from mcspark.data.names import shown
 from mcspark.errors import ContractError
+from mcspark.runtime.columns import column
 
 _HASH = "__hash"
 

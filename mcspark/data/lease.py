@@ -19,8 +19,8 @@ import structlog
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from mcspark.data.files import Files, beside, leaf
 from mcspark.errors import McsparkError, OutputHeldError
+from mcspark.runtime.files import Files, beside, leaf
 
 log = structlog.get_logger(__name__)
 

@@ -13,8 +13,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from mcspark.config import redact
-from mcspark.data.files import Files, beside, leaf
 from mcspark.errors import ContractError
+from mcspark.runtime.files import Files, beside, leaf
 
 SCHEMA_VERSION = 1
 _MAX_BYTES = 16 * 1024 * 1024

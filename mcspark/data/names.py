@@ -6,18 +6,10 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from pyspark.sql import Column, Row
-from pyspark.sql import functions as F
-
-from mcspark.config import quote_identifier
+from pyspark.sql import Row
 
 RENAMED = {"ST": "STATE", "RELP": "RELSHIPP"}
 """Census columns that changed their name between years; told apart by no edit distance."""
-
-
-def column(name: str) -> Column:
-    """The column of exactly this name: dots, spaces and quotes are part of it."""
-    return F.col(quote_identifier(name))
 
 
 def differing_in_case(names: Iterable[str]) -> list[str]:

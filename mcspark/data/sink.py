@@ -15,9 +15,9 @@ from types import TracebackType
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 
-from mcspark.data.files import Files, beside, leaf, parent
-from mcspark.data.names import column
 from mcspark.errors import ConfigurationError, TransientError
+from mcspark.runtime.columns import column
+from mcspark.runtime.files import Files, beside, leaf, parent
 
 log = structlog.get_logger(__name__)
 

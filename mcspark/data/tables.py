@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from mcspark.config import AttributeTable, ScoredTable, quote_table
-from mcspark.data.drift import csv_header, files_of, refuse_parquet_drift
-from mcspark.data.files import Files, java_reason
-from mcspark.data.names import close_to, column, differing_in_case
+from mcspark.data.drift import csv_header, decoded, files_of, refuse_parquet_drift
+from mcspark.data.names import close_to, differing_in_case
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.runtime.columns import column
+from mcspark.runtime.files import Files, java_reason, parent
 
 _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
@@ -98,7 +99,11 @@ def _parquet(
     _refuse_missing(spark, path)
     with _refused_when_unreadable(path), _partition_values_as_text(spark):
         frame = _reader(spark).parquet(path)
-        refuse_parquet_drift(spark, path, files_of(frame, partition), columns)
+        files = files_of(frame, partition)
+        refuse_parquet_drift(spark, path, files, columns)
+        if partition and files:  # its own schema, not that of a file in another partition
+            folders = sorted({parent(decoded(uri)) for uri in files})
+            frame = _reader(spark).option("basePath", path).parquet(*folders)
     return frame
 
 
@@ -136,14 +141,15 @@ def _refuse_missing(spark: SparkSession, path: str) -> None:
 def _refused_when_unreadable(name: str) -> Iterator[None]:
     try:
         yield
-    except PySparkException as error:
-        reason = str(error).strip().splitlines()[0]
-        if error.getErrorClass() == "DATA_SOURCE_NOT_FOUND" or "Failed to find data source" in reason:
+    except (PySparkException, Py4JJavaError) as error:
+        # Spark reports some of its own conditions as plain Java exceptions.
+        reason = java_reason(error) if isinstance(error, Py4JJavaError) else str(error).strip().splitlines()[0]
+        if "DATA_SOURCE_NOT_FOUND" in reason:
             raise ConfigurationError(
                 f"{name}: Spark has no reader for this format ({reason}); add its jars with --packages"
             ) from error
-        if isinstance(error, AnalysisException) and error.getErrorClass() == "UNABLE_TO_INFER_SCHEMA":
+        if "UNABLE_TO_INFER_SCHEMA" in reason:
             raise ContractError(f"{name}: no data files in this folder; is it the right one?") from error
+        if "COLUMN_ALREADY_EXISTS" in reason:
+            raise ContractError(f"{name}: columns that differ only in case; rename one ({reason})") from error
         raise ContractError(f"{name}: cannot be read as a table ({reason})") from error
-    except Py4JJavaError as error:
-        raise ContractError(f"{name}: cannot be read as a table ({java_reason(error)})") from error

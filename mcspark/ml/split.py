@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 
 from mcspark.config import Split
 from mcspark.core.cells import Role
-from mcspark.data.names import column
 from mcspark.errors import ContractError
+from mcspark.runtime.columns import column
 
 SPLIT = "split"
 """The column with the name of the row's :class:`~mcspark.core.cells.Role`; null where unlabelled."""

@@ -1,0 +1,120 @@
+"""All metrics of one score on one set of rows, from its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcspark.core.calibration_error import GroupSummary, LevelErrors, group_table, level_errors
+from mcspark.core.cells import Cells
+from mcspark.core.noise import NoiseFloor, noise_floor
+from mcspark.core.smooth_ece import GroupSmoothECE, group_smooth_ece
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One number of the metrics table; ``group`` and ``levels`` are None where they do not apply."""
+
+    metric: str
+    group: str | None
+    levels: int | None
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What was measured.
+
+    Attributes
+    ----------
+    rows : int
+    loss : float or None
+        Mean squared loss of the score itself (paper, definition 3.1).
+    smooth : GroupSmoothECE
+    by_level : dict of int to LevelErrors
+    floors : dict of int to NoiseFloor
+    groups : tuple of GroupSummary
+        Errors at the second-coarsest grid, or the only one.
+    """
+
+    rows: int
+    loss: float | None
+    smooth: GroupSmoothECE
+    by_level: dict[int, LevelErrors]
+    floors: dict[int, NoiseFloor]
+    groups: tuple[GroupSummary, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """The form of the summary line: plain JSON values, null where there is nothing to measure."""
+        return {
+            "worst_group_smece": self.smooth.worst,
+            "smece_worst_group": self.smooth.worst_group,
+            "loss": self.loss,
+            "by_level": {
+                str(m): {
+                    "mc_error": e.mc_error,
+                    "ma_error": e.ma_error,
+                    "noise_floor": self.floors[m].expected,
+                    "p_value": self.floors[m].p_value,
+                    "loss": e.loss,
+                    "level_sets": e.level_sets,
+                    "worst_group": e.worst_group,
+                }
+                for m, e in self.by_level.items()
+            },
+        }
+
+    def table(self) -> Iterator[MetricRow]:
+        """Every number, one row each."""
+        yield MetricRow("rows", None, None, self.rows)
+        yield MetricRow("loss", None, None, self.loss)
+        yield MetricRow("smece", None, None, self.smooth.overall)
+        yield MetricRow("worst_group_smece", self.smooth.worst_group, None, self.smooth.worst)
+        yield MetricRow("worst_group_smece_by_share", None, None, self.smooth.worst_by_share)
+        for i, group in enumerate(self.groups):
+            yield MetricRow("group_rows", group.group, None, group.rows)
+            yield MetricRow("share", group.group, None, group.share)
+            yield MetricRow("mean_score", group.group, None, group.mean_score)
+            yield MetricRow("mean_label", group.group, None, group.mean_label)
+            yield MetricRow("smece", group.group, None, float(self.smooth.groups[i]))
+        for m, errors in self.by_level.items():
+            yield from self._of_level(m, errors)
+
+    def _of_level(self, m: int, errors: LevelErrors) -> Iterator[MetricRow]:
+        floor = self.floors[m]
+        yield MetricRow("mc_error", errors.worst_group, m, errors.mc_error)
+        yield MetricRow("ma_error", None, m, errors.ma_error)
+        yield MetricRow("loss", None, m, errors.loss)
+        yield MetricRow("level_sets", None, m, errors.level_sets)
+        yield MetricRow("noise_floor", None, m, floor.expected)
+        yield MetricRow("p_value", None, m, floor.p_value)
+        for i, group in enumerate(self.groups):
+            yield MetricRow("group_mc_error", group.group, m, float(errors.mc[i]))
+            yield MetricRow("group_ma_error", group.group, m, float(errors.ma[i]))
+
+
+def measure(cells: Cells, levels: Sequence[int], *, draws: int, seed: int, min_rows: int) -> Metrics:
+    """Measure everything on all of these cells.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of the rows to judge only.
+    levels : sequence of int
+        Grids; each must divide ``cells.bins.base``.
+    draws, seed : int
+        Of the noise floor's simulation.
+    min_rows : int
+        Groups with fewer rows are left out of every maximum.
+    """
+    by_level = {m: level_errors(cells, m, min_rows) for m in levels}
+    middle = by_level[sorted(levels)[min(1, len(levels) - 1)]]
+    return Metrics(
+        rows=int(cells.n.sum()),
+        loss=cells.loss() if cells.weight.sum() > 0 else None,
+        smooth=group_smooth_ece(cells, min_rows),
+        by_level=by_level,
+        floors=noise_floor(cells, levels, draws, seed, min_rows=min_rows),
+        groups=tuple(group_table(cells, middle)),
+    )

@@ -1,0 +1,228 @@
+"""Cells by one distributed group-by; the sums are exact integers, so no order of rows can change a digit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mcspark.core.cells import SUMS, Cells, Role
+from mcspark.core.groups import Family, FittedGroups
+from mcspark.core.levels import MAX_DEPTH, ScoreBins
+from mcspark.errors import ContractError
+from mcspark.ml.groups import category_name, with_signature, word_names
+from mcspark.ml.levels import level_column, with_bin
+
+MAX_DRIVER_CELLS = 12_000_000
+"""Cells that the driver holds at the most, about 1 GB."""
+
+_SUM_BITS = 60
+
+
+@dataclass(frozen=True)
+class ScoredColumns:
+    """Names of the columns that cells are made of.
+
+    Parameters
+    ----------
+    score, label : str
+        Doubles in [0, 1].
+    weight : str, optional
+        Non-negative double; 1 if absent.
+    split : str, optional
+        ``fit``, ``early_stopping`` or ``test``; all ``test`` if absent.
+    """
+
+    score: str
+    label: str
+    weight: str | None = None
+    split: str | None = None
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """Powers of two by which weights and squared weights are scaled before they are summed as integers.
+
+    A sum of doubles depends on the order of the rows, which no cluster repeats. Integers do not: each term is
+    rounded once, to about 2^-60 of the total, and the sum is exact.
+    """
+
+    weight: float
+    weight_sq: float
+
+    @classmethod
+    def for_totals(cls, weight: float, weight_sq: float) -> FixedPoint:
+        """Scales that keep a sum of this size within a signed 64-bit integer."""
+        return cls(*(2.0 ** (_SUM_BITS - math.ceil(math.log2(t * (1 + 1e-9)))) for t in (weight, weight_sq)))
+
+    @classmethod
+    def of(cls, frame: DataFrame, weight: str | None) -> FixedPoint:
+        """Scales for the rows of a table, and for any part of it.
+
+        Raises
+        ------
+        ContractError
+            If no row has any weight.
+        """
+        w = F.col(weight) if weight else F.lit(1.0)
+        row = frame.agg(F.sum(w), F.sum(w * w)).first()
+        if row is None or not row[0]:
+            raise ContractError(
+                "no labelled row has any weight: there is nothing to measure or to learn from"
+            )
+        return cls.for_totals(row[0], row[1])
+
+
+def _integer_sum(value: Column, scale: float) -> Column:
+    return F.sum(F.rint(value * F.lit(scale)).cast("long"))
+
+
+def choose_bins(
+    frame: DataFrame, columns: ScoredColumns, base: int, quantiles: int, scale: FixedPoint
+) -> ScoreBins:
+    """Score bins that are finer where the scores of these rows are dense.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    columns : ScoredColumns
+    base : int
+        Least common multiple of the evaluation grids.
+    quantiles : int
+        Wanted number of equally heavy bins.
+    scale : FixedPoint
+        For weights that sum to no less than these rows'.
+    """
+    w = F.col(columns.weight) if columns.weight else F.lit(1.0)
+    fine = base * 2**MAX_DEPTH
+    table = (
+        frame.groupBy(level_column(F.col(columns.score), fine).alias("level"))
+        .agg(_integer_sum(w, scale.weight).alias("w"))
+        .toPandas()
+    )
+    weight = np.zeros(fine)
+    weight[table["level"].to_numpy()] = table["w"].to_numpy(np.float64)
+    return ScoreBins.from_fine_weights(base, weight, quantiles)
+
+
+@dataclass(frozen=True)
+class CellTable:
+    """Cells of one pass over the rows, still in Spark: keyed by category, so that groups can be chosen from it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns ``__bin``, ``__role``, the categories of each family, and the sums as integers; kept on disk
+        until :meth:`release`.
+    bins : ScoreBins
+    scale : FixedPoint
+    """
+
+    frame: DataFrame
+    bins: ScoreBins
+    scale: FixedPoint
+
+    def release(self) -> None:
+        """Free the disk."""
+        self.frame.unpersist()
+
+    def collect(self, groups: FittedGroups) -> Cells:
+        """Sum the categories up to signatures and bring the cells to the driver, in an order of their own.
+
+        Raises
+        ------
+        ContractError
+            If there are more cells than the driver should hold.
+        """
+        keys = ["__role", *word_names(groups), "__bin"]
+        table = with_signature(self.frame, groups).groupBy(*keys).agg(*[F.sum(n).alias(n) for n in SUMS])
+        table = table.persist(StorageLevel.DISK_ONLY)
+        try:
+            return self._to_driver(table, groups)
+        finally:
+            table.unpersist()
+
+    def _to_driver(self, table: DataFrame, groups: FittedGroups) -> Cells:
+        count = table.count()
+        if count > MAX_DRIVER_CELLS:
+            raise ContractError(
+                f"the labelled rows fall into {count} cells, more than the {MAX_DRIVER_CELLS} that the driver "
+                "takes; use fewer groups (raise groups.min_share) or fewer bins (lower calibrator.score_bins)"
+            )
+        data = _collect(table, count)
+        words = data[word_names(groups)].to_numpy(np.int64)
+        order = np.lexsort((data["__bin"], *words.T[::-1], data["__role"]))
+        signatures, signature = np.unique(words[order], axis=0, return_inverse=True)
+        scales = dict.fromkeys(SUMS, self.scale.weight) | {"n": 1.0, "weight_sq": self.scale.weight_sq}
+        return Cells(
+            self.bins,
+            groups.names,
+            groups.membership(signatures),
+            data["__bin"].to_numpy(np.int64)[order],
+            signature.reshape(-1).astype(np.int64),
+            data["__role"].to_numpy(np.int64)[order],
+            **{name: data[name].to_numpy(np.float64)[order] / scales[name] for name in SUMS},
+        )
+
+
+def make_cells(
+    frame: DataFrame,
+    columns: ScoredColumns,
+    families: tuple[Family, ...],
+    bins: ScoreBins,
+    scale: FixedPoint,
+) -> CellTable:
+    """Make the cells of labelled rows: one pass, one group-by.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Labelled rows that carry the category columns of :func:`mcspark.ml.groups.with_categories`.
+    columns : ScoredColumns
+    families : tuple of Family
+    bins : ScoreBins
+    scale : FixedPoint
+        For weights that sum to no less than these rows'.
+    """
+    f, y = F.col(columns.score), F.col(columns.label)
+    w = F.col(columns.weight) if columns.weight else F.lit(1.0)
+    names = F.array(*[F.lit(r.name) for r in Role])
+    split = F.col(columns.split) if columns.split else F.lit(Role.test.name)
+    role = F.call_function("array_position", names, split).cast("int") - 1
+    values = {
+        "weight": w, "score": w * f, "label": w * y,
+        "score_sq": w * f * f, "label_sq": w * y * y, "score_label": w * f * y,
+    }  # fmt: skip
+    table = (
+        with_bin(frame, columns.score, bins, "__bin")
+        .groupBy("__bin", role.alias("__role"), *[category_name(i) for i in range(len(families))])
+        .agg(
+            F.count(F.lit(1)).alias("n"),
+            _integer_sum(w * w, scale.weight_sq).alias("weight_sq"),
+            *[_integer_sum(value, scale.weight).alias(name) for name, value in values.items()],
+        )
+    )
+    return CellTable(table.persist(StorageLevel.DISK_ONLY), bins, scale)
+
+
+def _collect(table: DataFrame, count: int) -> pd.DataFrame:
+    """Collect a table in pieces well below the driver's limit for one result."""
+    limit = table.sparkSession.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
+    allowed = _bytes(limit) / 4
+    pieces = math.ceil(count * 8 * len(table.columns) / allowed) if allowed else 1
+    if pieces <= 1:
+        return table.toPandas()
+    piece = F.pmod(F.xxhash64(*table.columns), F.lit(pieces))
+    return pd.concat([table.where(piece == i).toPandas() for i in range(pieces)], ignore_index=True)
+
+
+def _bytes(size: str) -> float:
+    """Bytes of a Spark size such as ``64m`` or ``1g``; a bare number is bytes."""
+    units = {"k": 10, "m": 20, "g": 30, "t": 40}
+    text = size.strip().lower().removesuffix("b")
+    return float(text[:-1]) * 2.0 ** units[text[-1]] if text[-1:] in units else float(text)

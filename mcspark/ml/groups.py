@@ -1,0 +1,221 @@
+"""Groups as Spark columns: from definitions to chosen groups to signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, DataType, IntegralType, NumericType, StringType
+
+from mcspark.config import Groups
+from mcspark.config.identifiers import quote_identifier
+from mcspark.config.predicates import check_predicate
+from mcspark.core.groups import Category, Family, FittedGroups
+from mcspark.errors import ContractError
+
+MAX_CATEGORIES = 10_000
+"""A column with more distinct values than this is no group column."""
+
+
+@dataclass(frozen=True)
+class GroupSet:
+    """What groups are wanted; :meth:`fit` chooses those that are large enough.
+
+    Parameters
+    ----------
+    families : tuple of Family
+        Definitions, without categories.
+    min_share : float
+        A category is a group if it holds more than this share of the (weighted) labelled rows.
+    intersections : {1, 2}
+        2 adds every pair of groups that passes ``min_share``.
+    """
+
+    families: tuple[Family, ...]
+    min_share: float = 0.01
+    intersections: int = 1
+
+    @classmethod
+    def from_config(cls, groups: Groups | Mapping[str, Any]) -> GroupSet:
+        """Definitions from the ``groups`` section of a configuration, as a model or a plain mapping."""
+        section = groups if isinstance(groups, Groups) else Groups.model_validate(groups)
+        families = []
+        for spec in section.columns:
+            kind = "bins" if spec.bins is not None else "divide" if spec.divide_by is not None else "value"
+            families.append(
+                Family(kind, spec.column, bins=spec.bins, divide_by=spec.divide_by, columns=(spec.column,))
+            )
+        for predicate in section.predicates:
+            where, columns = check_predicate(predicate.where)
+            families.append(
+                Family("predicate", predicate.name, (1,), where=where, columns=tuple(sorted(columns)))
+            )
+        return cls(tuple(families), section.min_share, section.intersections)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Attribute columns that the groups read, each once."""
+        return FittedGroups(self.families).columns
+
+    def fit(self, frame: DataFrame, weight: str | None = None) -> FittedGroups:
+        """Choose the groups on labelled rows that carry the category columns of :func:`with_categories`.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Labelled rows.
+        weight : str, optional
+            Column of non-negative weights.
+
+        Raises
+        ------
+        ContractError
+            If a column has more than ``MAX_CATEGORIES`` distinct values, or no row has any weight.
+        """
+        shares = _category_shares(frame, self.families, weight)
+        families, dropped = [], []
+        for i, family in enumerate(self.families):
+            seen = dict(sorted(shares[i].items(), key=lambda item: item[0]))
+            kept = tuple(c for c, share in seen.items() if share > self.min_share)
+            if family.kind == "predicate":
+                kept = (1,)
+            for category, share in seen.items():
+                if category not in kept:
+                    reason = f"share {share:.6f} is not above min_share {self.min_share:g}"
+                    dropped.append((family.group_name(category), reason))
+            families.append(
+                Family(**{**vars(family), "categories": kept, "seen": () if family.where else tuple(seen)})
+            )
+        fitted = FittedGroups(tuple(families), (), tuple(dropped))
+        if self.intersections == 1:
+            return fitted
+        return fitted.with_pairs(*signature_weights(frame, fitted, weight), self.min_share)
+
+
+def category_name(i: int) -> str:
+    """Name of the working column with the category of family ``i``."""
+    return f"__family_{i}"
+
+
+def word_names(groups: FittedGroups) -> list[str]:
+    """Names of the working columns with the words of the signature."""
+    return [f"__signature_{i}" for i in range(groups.n_words)]
+
+
+def with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame:
+    """Add the category of each family, null where the attribute is missing or in no bin.
+
+    Integral categories are ``bigint``, predicates are 0 or 1, all others strings.
+    """
+    types = {f.name: f.dataType for f in frame.schema.fields}
+    return frame.withColumns(
+        {category_name(i): _category(family, types.get(family.column)) for i, family in enumerate(families)}
+    )
+
+
+def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:
+    """Add the words of the signature from the category columns."""
+    words: list[Column] = [F.lit(0).cast("long")] * groups.n_words
+    for i, (family, place) in enumerate(zip(groups.families, groups.layout, strict=True)):
+        if not family.categories:
+            continue
+        categories = F.array(*[F.lit(c) for c in family.categories])
+        code = F.coalesce(
+            F.call_function("array_position", categories, F.col(category_name(i))), F.lit(0)
+        ).cast("long")
+        words[place.word] = words[place.word].bitwiseOR(F.shiftleft(code, place.shift))
+    return frame.withColumns(dict(zip(word_names(groups), words, strict=True)))
+
+
+def signature_weights(frame: DataFrame, groups: FittedGroups, weight: str | None) -> tuple[Any, Any]:
+    """Distinct signatures, shape (S, n_words), and their weights, shape (S,)."""
+    names = word_names(groups)
+    value = F.col(weight) if weight else F.lit(1.0)
+    table = with_signature(frame, groups).groupBy(*names).agg(F.sum(value).alias("w")).toPandas()
+    return table[names].to_numpy(np.int64), table["w"].to_numpy(np.float64)
+
+
+def unseen_categories(frame: DataFrame, groups: FittedGroups) -> dict[str, int]:
+    """Rows whose category was never met when the groups were chosen, by attribute column."""
+    counts = []
+    for i, family in enumerate(groups.families):
+        if family.seen and family.kind != "predicate":
+            category = F.col(category_name(i))
+            known = category.isin(list(family.seen))
+            counts.append(F.count_if(category.isNotNull() & ~known).alias(family.column))
+    if not counts:
+        return {}
+    row = frame.agg(*counts).first()
+    assert row is not None
+    return {name: int(n) for name, n in row.asDict().items() if n}
+
+
+def _category(family: Family, kind: DataType | None) -> Column:
+    if family.kind == "predicate":
+        assert family.where is not None
+        return F.coalesce(F.expr(family.where).cast("int"), F.lit(0)).cast("long")
+    column = F.col(quote_identifier(family.column))
+    if family.kind == "value":
+        if isinstance(kind, IntegralType | BooleanType):
+            return column.cast("long")
+        return column.cast("string")
+    if isinstance(kind, StringType):
+        # Attributes of a CSV arrive as text; what is no number is in no bin.
+        column = column.cast("double")
+    elif not isinstance(kind, NumericType):
+        raise ContractError(
+            f"groups over column {family.column!r} need numbers for bins or divide_by, "
+            f"but its type is {kind.simpleString() if kind else 'unknown'}"
+        )
+    if family.kind == "divide":
+        return F.floor(column / F.lit(family.divide_by)).cast("long")
+    assert family.bins is not None
+    place = sum(((column >= F.lit(edge)).cast("long") for edge in family.bins[1:-1]), F.lit(0).cast("long"))
+    return F.when((column >= F.lit(family.bins[0])) & (column < F.lit(family.bins[-1])), place)
+
+
+def _category_shares(
+    frame: DataFrame, families: tuple[Family, ...], weight: str | None
+) -> list[dict[Category, float]]:
+    """Share of the weight of every category of every family; one small row a category reaches the driver."""
+    if not families:
+        return []
+    names = [category_name(i) for i in range(len(families))]
+    integral = {f.name for f in frame.schema.fields if isinstance(f.dataType, IntegralType)}
+    value = F.col(weight) if weight else F.lit(1.0)
+    # Distinct combinations first: they are few, so the rows themselves are never multiplied.
+    profiles = frame.groupBy(*names).agg(F.sum(value).alias("w"))
+    entries = F.array(
+        *[
+            F.struct(F.lit(i).alias("family"), F.col(n).cast("string").alias("category"))
+            for i, n in enumerate(names)
+        ]
+    )
+    table = (
+        profiles.select(F.explode(entries).alias("e"), "w")
+        .groupBy("e.family", "e.category")
+        .agg(F.sum("w").alias("w"))
+        .limit(MAX_CATEGORIES * len(families) + 1)
+        .collect()
+    )
+    total = sum(row["w"] for row in table if row["family"] == 0)
+    if not total > 0:
+        raise ContractError(
+            "no labelled row has any weight, so no group can be chosen; check label and weight"
+        )
+    shares: list[dict[Category, float]] = [{} for _ in families]
+    for row in table:
+        if row["category"] is not None:
+            category = int(row["category"]) if names[row["family"]] in integral else row["category"]
+            shares[row["family"]][category] = row["w"] / total
+    for family, share in zip(families, shares, strict=True):
+        if len(share) > MAX_CATEGORIES:
+            raise ContractError(
+                f"column {family.column!r} has over {MAX_CATEGORIES} distinct values and is no group column; "
+                "give it bins or divide_by, or name the groups by predicates"
+            )
+    return shares

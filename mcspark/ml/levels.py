@@ -1,0 +1,36 @@
+"""Level sets and score bins as Spark columns; equal to :mod:`mcspark.core.levels` for every double."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mcspark.core.levels import ScoreBins
+
+
+def int_array(values: Iterable[int]) -> Column:
+    """A constant array of integers; one parsed text instead of one call to the JVM an element."""
+    return F.expr(f"array({','.join(str(int(v)) for v in values)})")
+
+
+def level_column(score: Column, m: int | Column) -> Column:
+    """Index of the level of a score in [0, 1] on the grid of ``m`` levels (see ``core.levels``)."""
+    levels = F.lit(m) if isinstance(m, int) else m
+    last = (levels - 1).cast("int")
+    guess = F.greatest(F.least(F.floor(score * levels).cast("int"), last), F.lit(0))
+    guess = guess - (score < guess / levels).cast("int")
+    guess = guess + (score >= (guess + 1) / levels).cast("int")
+    return F.greatest(F.least(guess, last), F.lit(0))
+
+
+def with_bin(frame: DataFrame, score: str, bins: ScoreBins, name: str) -> DataFrame:
+    """Add the score bin of each row as an integer column ``name``."""
+    level, parts = f"{name}_level", f"{name}_parts"
+    framed = frame.withColumn(level, level_column(F.col(score), bins.base))
+    if not any(bins.depth):
+        return framed.withColumnRenamed(level, name)
+    framed = framed.withColumn(parts, F.get(int_array(2**d for d in bins.depth), F.col(level)))
+    within = level_column(F.col(score), F.col(parts) * bins.base) - F.col(level) * F.col(parts)
+    return framed.withColumn(name, F.get(int_array(bins.starts), F.col(level)) + within).drop(level, parts)

@@ -1,0 +1,247 @@
+"""The calibrator in the manner of Spark ML: an estimator that learns it and a model that applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import structlog
+from pyspark import keyword_only
+from pyspark.ml import Estimator, Model
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mcspark.core.cells import Cells, Role
+from mcspark.core.groups import FittedGroups
+from mcspark.core.levels import base_levels
+from mcspark.core.rounds import (
+    Round,
+    Saturation,
+    StagesFit,
+    Train,
+    TreeSettings,
+    check_saturation,
+    fit_stages,
+)
+from mcspark.core.stages import Stages
+from mcspark.errors import ContractError
+from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
+from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.ml.params import CalibratorParams
+from mcspark.ml.persistence import CalibratorReader, CalibratorWriter
+from mcspark.ml.scoring import SignatureCalibrator, with_calibrated
+from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.working import WORKING, without_working, working_columns
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class FitSummary:
+    """What a fit did; kept with the model it made, not with one that was loaded.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells it learned from, test cells included.
+    rounds : tuple of Round
+        Every round that was tried.
+    saturation : Saturation, optional
+        What one more round would gain on the test rows.
+    """
+
+    cells: Cells
+    rounds: tuple[Round, ...] = ()
+    saturation: Saturation | None = None
+
+
+class Multicalibrator(CalibratorParams, Estimator):  # type: ignore[misc]
+    """Learns the paper's calibrator: depth-2 trees over the score and the groups, fitted to the residual.
+
+    Parameters
+    ----------
+    groups : GroupSet or mapping
+        The groups, or the ``groups`` section of a configuration.
+    scoreCol, labelCol : str
+        Doubles in [0, 1]; rows with a null label are not learned from.
+    weightCol : str, optional
+        Non-negative weight.
+    splitCol : str
+        ``fit``, ``early_stopping`` or ``test``; test rows are not learned from.
+    predictionCol : str
+        Column that the model adds, default ``calibrated_score``.
+    learningRate, featureFraction, maxTrees, earlyStoppingRounds, link, minRowsInLeaf, seed
+        See :class:`mcspark.core.rounds.TreeSettings`.
+    rounds : str
+        A whole number, or ``auto``.
+    scoreBins : int
+        Wanted number of equally heavy score bins beside the edges of the levels.
+    levels : list of int
+        Evaluation grids, whose edges are score bin edges.
+    timeoutSeconds : float
+        Wall-clock limit of training one ensemble.
+
+    Examples
+    --------
+    >>> estimator = Multicalibrator(groups=groups, splitCol="split")   # doctest: +SKIP
+    >>> model = estimator.fit(labelled)                                # doctest: +SKIP
+    >>> scored = model.transform(everyone)                             # doctest: +SKIP
+    """
+
+    @keyword_only
+    def __init__(
+        self,
+        *,
+        groups: GroupSet | Mapping[str, Any] | None = None,
+        scoreCol: str = "score",
+        labelCol: str = "label",
+        weightCol: str | None = None,
+        splitCol: str = "split",
+        predictionCol: str = "calibrated_score",
+        learningRate: float = 0.1,
+        featureFraction: float = 1.0,
+        maxTrees: int = 5000,
+        earlyStoppingRounds: int = 50,
+        link: str = "identity",
+        rounds: str = "1",
+        scoreBins: int = 255,
+        minRowsInLeaf: int = 20,
+        seed: int = 1,
+        levels: list[int] | None = None,
+        timeoutSeconds: float = 3600.0,
+    ) -> None:
+        super().__init__()
+        kwargs = {k: v for k, v in self._input_kwargs.items() if v is not None and k != "groups"}
+        self._set(**kwargs)
+        if groups is not None:
+            self.setGroups(groups)
+
+    def _fit(self, dataset: DataFrame) -> MulticalibratorModel:
+        groups = self.getGroups()
+        columns = self._columns()
+        frame = working_columns(dataset, columns, labelled=True)
+        frame = with_categories(frame, groups.families)
+        names = replace(WORKING, weight=WORKING.weight if columns.weight else None)
+        learning = frame.where(F.col(str(WORKING.split)) != Role.test.name)
+        scale = FixedPoint.of(frame, names.weight)
+        base = base_levels(self.getOrDefault("levels"))
+        bins = choose_bins(learning, names, base, self.getOrDefault("scoreBins"), scale)
+        table = make_cells(frame, names, groups.families, bins, scale)
+        try:
+            chosen = groups.fit(table.frame, "weight")
+            cells = table.collect(chosen)
+        finally:
+            table.release()
+        trainer = SynapseTrainer(dataset.sparkSession, self.getOrDefault("timeoutSeconds"))
+        return self.fit_cells(cells, chosen, trainer)
+
+    def fit_cells(
+        self, cells: Cells, groups: FittedGroups, train: Train, *, saturation: bool = True
+    ) -> MulticalibratorModel:
+        """Learn from cells that are already there.
+
+        Parameters
+        ----------
+        cells : Cells
+        groups : FittedGroups
+            The groups that the cells' membership is about.
+        train : callable
+            See :data:`mcspark.core.rounds.Train`.
+        saturation : bool
+            Whether to run the calibrator once more on its own output and measure the gain.
+        """
+        if not len(cells):
+            raise ContractError("there is no labelled row to learn from; check the label column")
+        fit: StagesFit = fit_stages(cells, self.settings, train, self._rounds())
+        if not fit.stages.stages:
+            log.warning(
+                "nothing was gained on held-out rows: the score ships as it is", rounds=len(fit.rounds)
+            )
+        again = check_saturation(cells, fit.stages, self.settings, train) if saturation else None
+        model = MulticalibratorModel(groups, fit.stages, method="trees", texts=fit.texts)
+        model.summary = FitSummary(cells, fit.rounds, again)
+        return self._copyValues(model)
+
+    @property
+    def settings(self) -> TreeSettings:
+        """How an ensemble is grown."""
+        get = self.getOrDefault
+        return TreeSettings(
+            learning_rate=get("learningRate"),
+            feature_fraction=get("featureFraction"),
+            max_trees=get("maxTrees"),
+            early_stopping_rounds=get("earlyStoppingRounds"),
+            link=get("link"),
+            min_rows_in_leaf=get("minRowsInLeaf"),
+            seed=get("seed"),
+        )
+
+    def _rounds(self) -> int | Literal["auto"]:
+        value = self.getOrDefault("rounds")
+        return "auto" if value == "auto" else int(value)
+
+
+class MulticalibratorModel(CalibratorParams, Model):  # type: ignore[misc]
+    """A fitted calibrator: turns (score, groups) into a calibrated score. Needs no SynapseML.
+
+    Parameters
+    ----------
+    fitted : FittedGroups
+    calibrator : SignatureCalibrator
+        The arithmetic; :class:`mcspark.core.stages.Stages` for the trees.
+    method : str
+        Which calibrator it is.
+    texts : tuple of str
+        LightGBM text of each stage, for other tools; scoring does not read it.
+    """
+
+    def __init__(
+        self,
+        fitted: FittedGroups,
+        calibrator: SignatureCalibrator,
+        method: str = "trees",
+        texts: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__()
+        self.fitted = fitted
+        self.calibrator = calibrator
+        self.method = method
+        self.texts = texts
+        self.summary: FitSummary | None = None
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        missing = [c for c in self.fitted.columns if c.lower() not in {n.lower() for n in dataset.columns}]
+        if missing:
+            raise ContractError(
+                f"the table lacks the group column(s) {missing} that the model was fitted with"
+            )
+        frame = working_columns(dataset, self._columns(), labelled=False)
+        frame = with_categories(frame, self.fitted.families)
+        name = self.getOrDefault("predictionCol")
+        scored = with_calibrated(frame, WORKING.score, self.fitted, self.calibrator, name)
+        return without_working(scored)
+
+    @property
+    def stages(self) -> Stages | None:
+        """The stages of a calibrator made of trees."""
+        return self.calibrator if isinstance(self.calibrator, Stages) else None
+
+    def write(self) -> CalibratorWriter:
+        """Writer in the manner of Spark ML: ``model.write().overwrite().save(path)``."""
+        return CalibratorWriter(self)
+
+    def save(self, path: str) -> None:
+        """Save to a new folder."""
+        self.write().save(path)
+
+    @classmethod
+    def read(cls) -> CalibratorReader:
+        """Reader in the manner of Spark ML."""
+        return CalibratorReader(cls)
+
+    @classmethod
+    def load(cls, path: str) -> MulticalibratorModel:
+        """Load a model; what is truncated, edited or of a newer version is refused with ``ContractError``."""
+        model: MulticalibratorModel = cls.read().load(path)
+        return model

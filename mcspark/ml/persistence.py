@@ -1,0 +1,153 @@
+"""A fitted calibrator as files: one versioned JSON, the LightGBM texts, the additive form as tables.
+
+``model.json`` is all that scoring reads. Files are not trusted: sizes, schema and every number are checked.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from mcspark.core.calibrator import calibrator_from_dict
+from mcspark.core.groups import FittedGroups
+from mcspark.core.stages import Stages
+from mcspark.errors import ConfigurationError, ContractError
+from mcspark.runtime.files import Files
+
+if TYPE_CHECKING:
+    from mcspark.ml.multicalibrator import MulticalibratorModel
+
+SCHEMA_VERSION = 1
+MAX_BYTES = 64 * 1024 * 1024
+_KEYS = {"schema_version", "mcspark", "method", "groups", "group_names", "calibrator", "columns", "trees"}
+_COLUMNS = ("scoreCol", "predictionCol")
+
+
+class CalibratorWriter:
+    """Writes a model to a folder, in the manner of Spark ML's writers."""
+
+    def __init__(self, model: MulticalibratorModel) -> None:
+        self._model = model
+        self._overwrite = False
+
+    def overwrite(self) -> CalibratorWriter:
+        """Replace what is there."""
+        self._overwrite = True
+        return self
+
+    def save(self, path: str) -> None:
+        """Write the folder.
+
+        Raises
+        ------
+        ConfigurationError
+            If something is there already and :meth:`overwrite` was not called.
+        """
+        spark = SparkSession.active()
+        files = Files(spark, path)
+        if files.exists(path):
+            if not self._overwrite:
+                raise ConfigurationError(f"{path} exists; call overwrite() to replace it")
+            files.delete(path)
+        for i, text in enumerate(self._model.texts):
+            files.write_text(f"{path}/trees_{i}.txt", text)
+        if self._model.stages is not None:
+            for name, table in _tables(self._model.stages).items():
+                spark.createDataFrame(table).coalesce(1).write.parquet(f"{path}/{name}")
+        # Last: a folder without it is no model.
+        files.write_text(f"{path}/model.json", json.dumps(_plain(self._model)))
+
+
+class CalibratorReader:
+    """Reads a model from a folder, in the manner of Spark ML's readers."""
+
+    def __init__(self, cls: type[MulticalibratorModel]) -> None:
+        self._cls = cls
+
+    def load(self, path: str) -> MulticalibratorModel:
+        """Read the model.
+
+        Raises
+        ------
+        ContractError
+            If there is none, or it is truncated, edited, too large or of another version.
+        """
+        name = f"{path}/model.json"
+        try:
+            plain = json.loads(Files(SparkSession.active(), path).read_text(name, limit=MAX_BYTES))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ContractError(
+                f"{name}: no readable model ({error}); write it again with calibrate"
+            ) from error
+        try:
+            return model_from_plain(self._cls, plain)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise ContractError(f"{name}: not a model of this program ({error})") from error
+
+
+def _plain(model: MulticalibratorModel) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "mcspark": _own_version(),
+        "method": model.method,
+        "groups": model.fitted.to_dict(),
+        "group_names": list(model.fitted.names),
+        "calibrator": model.calibrator.to_dict(),
+        "columns": {name: model.getOrDefault(name) for name in _COLUMNS},
+        "trees": len(model.texts),
+    }
+
+
+def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> MulticalibratorModel:
+    """Rebuild a model from its JSON form, checking every part.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        If anything is not as it was written.
+    """
+    if not isinstance(plain, dict):
+        raise ValueError("it is no JSON object")
+    found = plain.get("schema_version")
+    if found != SCHEMA_VERSION or isinstance(found, bool):
+        raise ValueError(f"its schema version is {found!r}; this program reads version {SCHEMA_VERSION}")
+    if set(plain) != _KEYS:
+        raise ValueError(f"its keys differ by {sorted(set(plain) ^ _KEYS)}")
+    groups = FittedGroups.from_dict(plain["groups"])
+    if list(groups.names) != plain["group_names"]:
+        raise ValueError("the group definitions and the group names disagree")
+    calibrator = calibrator_from_dict(plain["method"], plain["calibrator"])
+    if tuple(calibrator.groups) != groups.names:
+        raise ValueError("the calibrator and the groups disagree about the order of features")
+    model = cls(groups, calibrator, method=plain["method"])
+    columns = plain["columns"]
+    if set(columns) != set(_COLUMNS) or not all(isinstance(v, str) and v for v in columns.values()):
+        raise ValueError("its column names are not text")
+    model._set(**columns)
+    return model
+
+
+def _tables(stages: Stages) -> dict[str, pd.DataFrame]:
+    """The additive form as two tables, for databases and people."""
+    curves, pairs = [], []
+    for i, stage in enumerate(stages.stages):
+        curve = pd.DataFrame(stage.form.curves_table()).assign(stage=i, link=stage.link)
+        curve["group_name"] = [stages.groups[g] if g >= 0 else None for g in curve["group"]]
+        pair = pd.DataFrame(stage.form.pairs_table()).assign(stage=i)
+        curves.append(curve)
+        pairs.append(pair)
+    tables = {"curves": curves, "pairs": pairs}
+    return {
+        name: pd.concat(parts, ignore_index=True) for name, parts in tables.items() if sum(map(len, parts))
+    }
+
+
+def _own_version() -> str:
+    try:
+        return version("mcspark")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,66 @@
+"""Scoring rows in Spark: Arrow batches of (score, signature) through the calibrator's own arithmetic."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mcspark.core.groups import FittedGroups
+from mcspark.core.levels import FloatArray, IntArray
+from mcspark.ml.groups import with_signature, word_names
+
+
+class SignatureCalibrator(Protocol):
+    """What every fitted calibrator can do: score rows by the groups of their signature."""
+
+    def apply_signatures(
+        self, score: FloatArray, signature: IntArray, membership: NDArray[np.bool_]
+    ) -> FloatArray:
+        """Calibrated scores, shape (N,), range [0, 1]; arguments as in ``core.stages``."""
+
+
+def with_calibrated(
+    frame: DataFrame, score: str, groups: FittedGroups, calibrator: SignatureCalibrator, name: str
+) -> DataFrame:
+    """Add the calibrated score of rows that carry category columns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    score : str
+        Double in [0, 1].
+    groups : FittedGroups
+    calibrator : SignatureCalibrator
+    name : str
+        Column to add: double in [0, 1].
+    """
+    words = word_names(groups)
+    return (
+        with_signature(frame, groups)
+        .withColumn(name, _calibrated(groups, calibrator)(F.col(score), *map(F.col, words)))
+        .drop(*words)
+    )
+
+
+def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator):  # type: ignore[no-untyped-def]
+    def score_batch(score: pd.Series, *words: pd.Series) -> pd.Series:  # type: ignore[type-arg]
+        signatures, signature = distinct_rows([w.to_numpy(np.int64) for w in words])
+        membership = groups.membership(signatures)
+        return pd.Series(calibrator.apply_signatures(score.to_numpy(np.float64), signature, membership))
+
+    column: Column = F.pandas_udf(score_batch, "double")  # type: ignore[call-overload]
+    return column
+
+
+def distinct_rows(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
+    """Distinct rows of these columns, shape (S, W), and the place of each row among them, shape (N,)."""
+    if len(columns) == 1:
+        values, place = np.unique(columns[0], return_inverse=True)
+        return values[:, None], place.reshape(-1)
+    values, place = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return values, place.reshape(-1)

@@ -1,0 +1,186 @@
+"""Growing one ensemble with SynapseML LightGBM, guarded against what SynapseML lets through.
+
+Cells are sorted, bins are fixed beforehand, the binning sample covers every cell and one task trains, so the
+model does not depend on partitioning or on the number of executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from pyspark import StorageLevel
+from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.linalg import SparseVector, VectorUDT
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from mcspark.core.lightgbm_text import keep_trees, parse_trees
+from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.errors import McsparkError
+from mcspark.runtime.watchdog import time_limit
+
+_MIN_ROWS_IN_BIN = 3
+"""LightGBM merges bins with fewer rows and SynapseML cannot change it: cells of small tables are repeated."""
+
+_FEW_CELLS = 50_000
+
+_LOSS = {"identity": "regression", "logit": "cross_entropy"}
+
+
+@dataclass(frozen=True)
+class SynapseTrainer:
+    """Trains ensembles in the Spark session, with a wall-clock limit.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        With the SynapseML LightGBM classes.
+    timeout_seconds : float
+        Limit of one ensemble; a fit that hangs is cancelled and raises ``TransientError``.
+    """
+
+    spark: SparkSession
+    timeout_seconds: float = 3600
+
+    def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
+        """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``)."""
+        _check(table)
+        repeated = _repeat_few(table)
+        with _materialised(self._frame(repeated)) as frame:
+            # A new estimator every time: a used one keeps the bins of its first data.
+            estimator = _estimator(repeated, settings)
+            with time_limit(self.spark, self.timeout_seconds, "training the trees"):
+                text: str = estimator.fit(frame).getNativeModel()
+        return _cut_at_best(text, table, settings)
+
+    def _frame(self, table: TrainingTable) -> DataFrame:
+        columns = {
+            "place": table.place.astype(np.float64),
+            "signature": table.signature.astype(np.int32),
+            "target": table.target,
+            "weight": table.weight,
+            "stop": table.stop,
+        }
+        if table.offset is not None:
+            columns["offset"] = table.offset
+        cells = self.spark.createDataFrame(pd.DataFrame(columns))
+        signatures = self.spark.createDataFrame(
+            [(i, _sparse(row)) for i, row in enumerate(table.membership)],
+            StructType([StructField("signature", IntegerType()), StructField("groups", VectorUDT())]),
+        )
+        # A broadcast join and an ordered coalesce keep the order of the cells.
+        joined = cells.join(F.broadcast(signatures), "signature")
+        features = VectorAssembler(inputCols=["place", "groups"], outputCol="features").transform(joined)
+        return features.drop("place", "groups", "signature").coalesce(1)
+
+
+def _estimator(table: TrainingTable, settings: TreeSettings):  # type: ignore[no-untyped-def]
+    from synapse.ml.lightgbm import LightGBMRegressor  # noqa: PLC0415  (scoring needs no SynapseML)
+
+    estimator = LightGBMRegressor(
+        objective=_LOSS[settings.link],
+        featuresCol="features",
+        labelCol="target",
+        weightCol="weight",
+        validationIndicatorCol="stop",
+        numIterations=settings.max_trees,
+        earlyStoppingRound=settings.early_stopping_rounds,
+        learningRate=settings.learning_rate,
+        featureFraction=settings.feature_fraction,
+        numLeaves=4,
+        maxDepth=2,
+        minDataInLeaf=1,
+        minSumHessianInLeaf=float(table.min_weight_in_leaf),
+        maxBin=max(len(np.unique(table.place)) + 2, 16),
+        binSampleCount=len(table.place) + 1,
+        samplingMode="global",
+        boostFromAverage=table.offset is None,
+        seed=settings.seed,
+        deterministic=True,
+        numTasks=1,
+        passThroughArgs="force_col_wise=true",
+    )
+    return estimator.setInitScoreCol("offset") if table.offset is not None else estimator
+
+
+def _check(table: TrainingTable) -> None:
+    """What SynapseML would train on silently, or hang on, is refused here."""
+    for name in ("target", "weight", "offset"):
+        values = getattr(table, name)
+        if values is not None and not np.isfinite(values).all():
+            raise McsparkError(
+                f"{(~np.isfinite(values)).sum()} cells have no finite {name}; nothing was trained"
+            )
+    if not (table.weight > 0).all():
+        raise McsparkError("a cell without weight reached the trainer; nothing was trained")
+    if table.stop.all() or not table.stop.any():
+        raise McsparkError("training needs both fitting and early-stopping cells; nothing was trained")
+
+
+def _repeat_few(table: TrainingTable) -> TrainingTable:
+    """The same table with every cell split in three equal parts, where cells are few."""
+    if len(table.place) > _FEW_CELLS:
+        return table
+    rows = np.repeat(np.arange(len(table.place)), _MIN_ROWS_IN_BIN)
+    return TrainingTable(
+        table.place[rows],
+        table.signature[rows],
+        table.membership,
+        table.target[rows],
+        table.weight[rows] / _MIN_ROWS_IN_BIN,
+        table.stop[rows],
+        None if table.offset is None else table.offset[rows],
+        table.min_weight_in_leaf,
+    )
+
+
+def _sparse(row: np.ndarray) -> SparseVector:  # type: ignore[type-arg]
+    inside = np.flatnonzero(row)
+    return SparseVector(len(row), inside, np.ones(len(inside)))
+
+
+@contextmanager
+def _materialised(frame: DataFrame) -> Iterator[DataFrame]:
+    # SynapseML counts rows on another plan than it trains on; without this, the two may disagree.
+    frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        frame.count()
+        yield frame
+    finally:
+        frame.unpersist()
+
+
+def _cut_at_best(text: str, table: TrainingTable, settings: TreeSettings) -> str:
+    """LightGBM cuts at the best tree only if its patience ran out; at the cap the cut is made here."""
+    trees = parse_trees(text)
+    if len(trees) < settings.max_trees:
+        return text
+    losses = held_out_curve(text, table, settings)
+    return keep_trees(text, int(np.argmin(losses)) + 1)
+
+
+def held_out_curve(text: str, table: TrainingTable, settings: TreeSettings) -> np.ndarray:  # type: ignore[type-arg]
+    """Loss on the early-stopping cells after each tree, shape (number of trees,)."""
+    stop = table.stop
+    place = table.place[stop].astype(np.float64)
+    features = [place, *table.membership[table.signature[stop]].T]
+    target, weight = table.target[stop], table.weight[stop]
+    total = np.zeros(len(place)) if table.offset is None else table.offset[stop].copy()
+    losses = []
+    for tree in parse_trees(text):
+        for value, box in tree.leaves():
+            inside = np.ones(len(place), dtype=bool)
+            for feature, (low, high) in box.items():
+                inside &= (features[feature] > low) & (features[feature] <= high)
+            total[inside] += value
+        if settings.link == "identity":
+            loss = (total - target) ** 2
+        else:
+            loss = np.logaddexp(0, total) - target * total
+        losses.append(float(np.average(loss, weights=weight)))
+    return np.asarray(losses)

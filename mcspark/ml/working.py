@@ -1,0 +1,80 @@
+"""Working columns: the score, label and weight under names that no table has, checked before any arithmetic."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mcspark.config import quote_identifier
+from mcspark.core.cells import Role
+from mcspark.errors import ContractError
+from mcspark.ml.cells import ScoredColumns
+
+PREFIX = "__"
+WORKING = ScoredColumns("__score", "__label", "__weight", "__split")
+"""The working names."""
+
+
+def working_columns(frame: DataFrame, columns: ScoredColumns, *, labelled: bool) -> DataFrame:
+    """Add the working columns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    columns : ScoredColumns
+        Names in ``frame``.
+    labelled : bool
+        Keep only the rows with a label, with label, weight and split checked too.
+
+    Raises
+    ------
+    ContractError
+        If a column is missing, or a value is null, not finite or out of range: with counts by column.
+    """
+    wanted = [columns.score, *([columns.label, columns.weight, columns.split] if labelled else [])]
+    present = {name.lower() for name in frame.columns}
+    missing = [name for name in wanted if name and name.lower() not in present]
+    if missing:
+        raise ContractError(f"the table lacks column(s) {missing}; it has {sorted(frame.columns)[:20]}")
+    added = {WORKING.score: _double(columns.score)}
+    if labelled:
+        frame = frame.where(F.col(quote_identifier(columns.label)).isNotNull())
+        added[WORKING.label] = _double(columns.label)
+        if columns.weight:
+            added[str(WORKING.weight)] = _double(columns.weight)
+        if columns.split:
+            added[str(WORKING.split)] = F.col(quote_identifier(columns.split))
+    frame = frame.withColumns(added)
+    _refuse_bad_values(frame, columns, labelled=labelled)
+    return frame
+
+
+def without_working(frame: DataFrame) -> DataFrame:
+    """The table without its working columns."""
+    return frame.drop(*[name for name in frame.columns if name.startswith(PREFIX)])
+
+
+def _double(name: str) -> Column:
+    return F.col(quote_identifier(name)).cast("double")
+
+
+def _refuse_bad_values(frame: DataFrame, columns: ScoredColumns, *, labelled: bool) -> None:
+    within = {columns.score: F.col(WORKING.score).between(0.0, 1.0)}
+    if labelled:
+        within[columns.label] = F.col(WORKING.label).between(0.0, 1.0)
+        if columns.weight:
+            weight = F.col(str(WORKING.weight))
+            within[columns.weight] = (weight >= 0) & (weight < float("inf"))
+        if columns.split:
+            within[columns.split] = F.col(str(WORKING.split)).isin([r.name for r in Role])
+    # NaN is greater than every number to Spark, so it is never within.
+    counts = [F.count_if(~F.coalesce(ok, F.lit(False))) for ok in within.values()]
+    row = frame.agg(*counts).first()
+    assert row is not None
+    bad = {name: n for name, n in zip(within, row, strict=True) if n}
+    if bad:
+        found = ", ".join(f"{n} in {name}" for name, n in bad.items())
+        raise ContractError(
+            f"values that are null, not finite or out of range: {found}; scores and labels lie in [0, 1], weights "
+            "are not negative, the split is fit, early_stopping or test"
+        )

@@ -1,0 +1,41 @@
+"""Measuring any scored table: one pass over the joined rows, nothing is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+
+from mcspark.core.cells import Role
+from mcspark.data.sink import Publication
+from mcspark.ml.cells import FixedPoint, make_cells
+from mcspark.ml.groups import GroupSet
+from mcspark.ml.working import WORKING
+from mcspark.pipelines.inputs import read_inputs
+from mcspark.pipelines.measuring import measured, measuring_bins
+from mcspark.pipelines.publishing import finish_run, stage_metrics, target_of
+from mcspark.pipelines.run import Run
+from mcspark.pipelines.summary import measured_summary
+
+
+def audit(run: Run) -> dict[str, Any]:
+    """Run the job; returns the summary line."""
+    target = target_of(run.config.output, run.job)
+    plan = GroupSet.from_config(run.config.groups)
+    inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
+    names = replace(WORKING, weight=inputs.weight)
+    with run.stage("cells", "sum the labelled rows to cells"):
+        scale = FixedPoint.of(inputs.labelled, inputs.weight)
+        table = make_cells(inputs.labelled, names, plan.families, measuring_bins(run), scale)
+        try:
+            groups = plan.fit(table.frame, "weight")
+            cells = table.collect(groups)
+        finally:
+            table.release()
+    with run.stage("measure", "measure the test rows"):
+        metrics = measured(run, cells.of_role(Role.test))
+    with Publication(run.spark, run.run_id) as publication:
+        paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}
+        publication.publish()
+    summary = measured_summary(run, inputs, len(groups.names), len(cells.membership), metrics, paths)
+    return finish_run(run, target, summary)

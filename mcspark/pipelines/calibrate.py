@@ -1,0 +1,130 @@
+"""The main job: join, learn, prove on held-out rows, rewrite the scores of everyone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import structlog
+from pyspark.sql import functions as F
+
+from mcspark.core.cells import Cells, Role
+from mcspark.core.levels import base_levels
+from mcspark.data.lease import Lease
+from mcspark.data.sink import Publication
+from mcspark.errors import ConfigurationError, ContractError
+from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
+from mcspark.ml.groups import GroupSet
+from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
+from mcspark.ml.scoring import with_calibrated
+from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.working import WORKING
+from mcspark.pipelines.gate import check_gate
+from mcspark.pipelines.inputs import Inputs, read_inputs
+from mcspark.pipelines.measuring import measured, measuring_bins
+from mcspark.pipelines.publishing import (
+    CALIBRATED,
+    finish_run,
+    publish_empty,
+    stage_metrics,
+    stage_tables,
+    target_of,
+)
+from mcspark.pipelines.run import Run
+from mcspark.pipelines.summary import calibrated_summary
+from mcspark.pipelines.workspace import Workspace
+from mcspark.runtime.columns import column
+
+log = structlog.get_logger(__name__)
+
+
+def calibrate(run: Run) -> dict[str, Any]:
+    """Run the job; returns the summary line.
+
+    Raises
+    ------
+    McsparkError
+        Nothing is published then, and the old output stands.
+    """
+    config = run.config
+    target = target_of(config.output, run.job)
+    if config.model is None:
+        raise ConfigurationError("calibrate needs model.path: where the fitted calibrator goes")
+    plan = GroupSet.from_config(config.groups)
+    with (
+        Lease(run.spark, target.leaf, run.run_id) as lease,
+        Workspace(run.spark, target.leaf, run.run_id) as workspace,
+        Publication(run.spark, run.run_id) as publication,
+    ):
+        inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
+        with run.stage("join", "join the attributes"):
+            inputs = inputs.with_frame(workspace.keep(inputs.frame, "joined"))
+            inputs.refuse_unmatched()
+        if not inputs.n_accepted:
+            return publish_empty(run, target, inputs, lease, publication)
+        if not inputs.report.labelled:
+            raise ContractError(
+                f"{inputs.source}: no row has a label, so there is nothing to learn from; check scored.label"
+            )
+        scale = FixedPoint.of(inputs.labelled, inputs.weight)
+        model, cells = _fit(run, inputs, plan, scale)
+        with run.stage("measure", "measure before and after"):
+            before = measured(run, cells.of_role(Role.test))
+            after = measured(run, _cells_after(run, inputs, model, scale))
+        check_gate(config.gate, before, after)
+        with run.stage("write", "write the calibrated scores"):
+            scored = with_calibrated(
+                inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
+            )
+            paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
+            paths["metrics"] = stage_metrics(run, publication, target, {"before": before, "after": after})
+            model.write().overwrite().save(config.model.path)
+            lease.check()
+            publication.publish()
+        paths["model"] = config.model.path
+        return finish_run(run, target, calibrated_summary(run, inputs, model, before, after, paths))
+
+
+def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[MulticalibratorModel, Cells]:
+    config, names = run.config, replace(WORKING, weight=inputs.weight)
+    with run.stage("cells", "sum the labelled rows to cells"):
+        learning = inputs.labelled.where(column(str(WORKING.split)) != F.lit(Role.test.name))
+        base = base_levels(config.evaluation.levels)
+        bins = choose_bins(learning, names, base, config.calibrator.score_bins, scale)
+        table = make_cells(inputs.labelled, names, plan.families, bins, scale)
+        try:
+            groups = plan.fit(table.frame, "weight")
+            cells = table.collect(groups)
+        finally:
+            table.release()
+        log.info("cells made", cells=len(cells), signatures=len(cells.membership), groups=len(groups.names))
+    with run.stage("fit", "train the trees"):
+        trainer = SynapseTrainer(run.spark, config.calibrator.timeout_seconds)
+        model = _estimator(run).fit_cells(cells, groups, trainer)
+    return model, cells
+
+
+def _estimator(run: Run) -> Multicalibrator:
+    c = run.config.calibrator
+    return Multicalibrator(
+        learningRate=c.learning_rate,
+        featureFraction=c.feature_fraction,
+        maxTrees=c.max_trees,
+        earlyStoppingRounds=c.early_stopping_rounds,
+        link=c.link,
+        rounds=str(c.rounds),
+        minRowsInLeaf=c.min_rows_in_leaf,
+        seed=c.seed,
+    )
+
+
+def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel, scale: FixedPoint) -> Cells:
+    """Cells of the calibrated score of the test rows: rows of one cell may end up in different levels."""
+    test = inputs.labelled.where(column(str(WORKING.split)) == F.lit(Role.test.name))
+    scored = with_calibrated(test, WORKING.score, model.fitted, model.calibrator, CALIBRATED)
+    names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
+    table = make_cells(scored, names, model.fitted.families, measuring_bins(run), scale)
+    try:
+        return table.collect(model.fitted)
+    finally:
+        table.release()

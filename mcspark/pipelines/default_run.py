@@ -1,0 +1,41 @@
+"""The run that needs no configuration: a synthetic population, made here, calibrated, and reported on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from mcspark.acs.synthetic import write_synthetic
+from mcspark.config import Config, load_config
+from mcspark.runtime.files import Files
+
+FOLDER = "mcspark-run/synthetic"
+
+_CONFIGURATION: dict[str, Any] = {
+    "scored.path": f"{FOLDER}/scored",
+    "scored.key": "[SERIALNO, SPORDER]",
+    "attributes": f"[{{path: {FOLDER}/attributes, key: [SERIALNO, SPORDER]}}]",
+    "groups.columns": (
+        "[{column: RAC1P}, {column: SEX}, {column: AGEP, bins: [0, 5, 18, 25, 35, 45, 65, 85, 100, 120]}, "
+        "{column: SCHL, bins: [0, 16, 18, 20, 21, 22, 25]}, {column: OCCP, divide_by: 100}]"
+    ),
+    "calibrator.link": "logit",
+    "output.path": f"{FOLDER}/calibrated",
+    "model.path": f"{FOLDER}/model",
+    "report.path": f"{FOLDER}/report.html",
+}
+
+
+def configuration(overrides: Sequence[str] = ()) -> Config:
+    """The configuration of the default run, with the user's ``--set`` on top."""
+    defaults = [f"{key}={value}" for key, value in _CONFIGURATION.items()]
+    return load_config(None, [*defaults, *overrides])
+
+
+def prepare(spark: SparkSession, config: Config) -> None:
+    """Make the population, unless it is there already."""
+    del config
+    if not Files(spark, FOLDER).exists(f"{FOLDER}/attributes/_SUCCESS"):
+        write_synthetic(spark, FOLDER)

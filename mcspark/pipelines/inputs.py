@@ -1,0 +1,238 @@
+"""From tables to rows that may be trusted: contract, unique keys, checked join, categories, split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import structlog
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mcspark.config import AttributeTable, Config, ScoredTable
+from mcspark.core.groups import Family
+from mcspark.data.contract import FAULTS, RowReport, accepted, apply_row_rules, enforce, inspect, rejected
+from mcspark.data.join import UNMATCHED, join_attributes, mark_unmatched, refuse_unmatched, unmatched_counts
+from mcspark.data.keys import check_unique, supersede
+from mcspark.data.schema import as_numbers, check_attribute_schema, check_scored_schema, resolve_columns
+from mcspark.data.tables import read_table, where
+from mcspark.errors import ConfigurationError
+from mcspark.ml.groups import category_name, with_categories
+from mcspark.ml.split import SPLIT, check_given_split, role
+from mcspark.ml.working import WORKING
+from mcspark.pipelines.run import Run
+from mcspark.runtime.columns import column
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The accepted rows, joined, and what is known about the others.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Key columns, the working score, label, weight and split where present, the category columns of the
+        families, and the mark of unmatched rows.
+    ruled : DataFrame
+        Every scored row with its faults.
+    report : RowReport
+    scored : ScoredTable
+    tables : tuple of AttributeTable
+    source : str
+        Name of the scored table.
+    with_label : bool
+    """
+
+    frame: DataFrame
+    ruled: DataFrame
+    report: RowReport
+    scored: ScoredTable
+    tables: tuple[AttributeTable, ...]
+    source: str
+    with_label: bool
+
+    @property
+    def weight(self) -> str | None:
+        """Working weight column."""
+        return WORKING.weight if self.scored.weight else None
+
+    @cached_property
+    def unmatched(self) -> tuple[int, ...]:
+        """Rows that each attribute table lacks."""
+        return unmatched_counts(self.frame, len(self.tables))
+
+    def refuse_unmatched(self) -> None:
+        """Refuse the run if a table with ``on_unmatched: fail`` lacks a row."""
+        refuse_unmatched(self.frame, self.scored.key, self.tables, self.unmatched)
+
+    @property
+    def rejects_unmatched(self) -> bool:
+        """Whether a row without attributes is rejected."""
+        return any(t.on_unmatched == "reject" for t in self.tables)
+
+    @property
+    def accepted(self) -> DataFrame:
+        """The rows to score."""
+        if not self.rejects_unmatched:
+            return self.frame
+        return mark_unmatched(self.frame, self.tables).where(column(FAULTS) == 0).drop(FAULTS)
+
+    @property
+    def labelled(self) -> DataFrame:
+        """The rows to learn from and to measure on."""
+        return self.accepted.where(column(WORKING.label).isNotNull())
+
+    @cached_property
+    def rejected_unmatched(self) -> int:
+        """Rows rejected for want of attributes."""
+        if not self.rejects_unmatched:
+            return 0
+        return mark_unmatched(self.frame, self.tables).where(column(FAULTS) != 0).count()
+
+    @property
+    def n_accepted(self) -> int:
+        """Rows to score."""
+        return self.report.accepted - self.rejected_unmatched
+
+    @property
+    def n_rejected(self) -> int:
+        """Rows with a reason not to be scored."""
+        return self.report.rejected + self.rejected_unmatched
+
+    @property
+    def rejected(self) -> DataFrame:
+        """Key, reasons and source of every rejected row."""
+        rows = rejected(self.ruled, self.scored.key, self.source)
+        if self.rejected_unmatched:
+            marked = mark_unmatched(self.frame, self.tables)
+            rows = rows.unionByName(rejected(marked, self.scored.key, self.source))
+        return rows
+
+    def with_frame(self, frame: DataFrame) -> Inputs:
+        """The same rows read back from where they were written."""
+        return Inputs(frame, self.ruled, self.report, self.scored, self.tables, self.source, self.with_label)
+
+    def rows(self) -> dict[str, int]:
+        """Counts of the summary line."""
+        return {
+            "in": self.report.rows,
+            "scored": self.n_accepted,
+            "rejected": self.n_rejected,
+            "labelled": self.report.labelled,
+        }
+
+
+def read_inputs(
+    run: Run, families: tuple[Family, ...], columns: Sequence[str], *, needs_label: bool
+) -> Inputs:
+    """Read, check and join the tables of a run; the join itself has not run yet.
+
+    Parameters
+    ----------
+    run : Run
+    families : tuple of Family
+        Group definitions, or those of a fitted calibrator.
+    columns : sequence of str
+        Attribute columns that they read.
+    needs_label : bool
+        Whether the label column must be there; otherwise it is passed through where it is.
+
+    Raises
+    ------
+    ContractError
+        Whatever breaks the contract of the input.
+    """
+    config, spark, scored = run.config, run.spark, run.config.scored
+    if needs_label and not scored.label:
+        raise ConfigurationError(f"{run.job} needs labels; name their column by scored.label")
+    with run.stage("read", "read the schemas"):
+        raw = read_table(spark, scored)
+        attributes = [read_table(spark, table) for table in config.attributes]
+        with_label = bool(scored.label) and (needs_label or scored.label in raw.columns)
+        from_scored, from_tables = resolve_columns(
+            columns, raw.columns, _used(scored, with_label), attributes
+        )
+        keep = [*from_scored, *_extra(config, needs_label)]
+        keep = [name for name in dict.fromkeys(keep) if name not in _used(scored, with_label)]
+        source = where(scored)
+        check_scored_schema(raw, scored, source=source, with_label=with_label, keep=keep)
+        numeric = {f.column for f in families if f.kind in ("bins", "divide")}
+        for frame, table, names in zip(attributes, config.attributes, from_tables, strict=True):
+            check_attribute_schema(
+                frame, table, source=where(table), needed=names,
+                numeric=[n for n in names if n in numeric], scored_schema=raw.schema,
+            )  # fmt: skip
+    ruled = apply_row_rules(raw, scored, with_label=with_label, keep=keep)
+    if scored.dedupe:
+        ruled = supersede(ruled, scored.key, scored.dedupe.latest_by)
+    with run.stage("check", "check the rows and the keys"):
+        report = inspect(ruled, scored, with_label=with_label)
+        enforce(
+            report, ruled, scored, source=source,
+            max_rejected_share=config.max_rejected_share, allow_empty=config.allow_empty,
+        )  # fmt: skip
+        if report.reasons:
+            log.warning("rows rejected", table=source, **report.reasons)
+        _check_keys(config, accepted(ruled), attributes)
+        if needs_label and config.split.column:
+            check_given_split(accepted(ruled), str(scored.label), config.split.column, source=source)
+    numbers = [as_numbers(f, [n for n in names if n in numeric], t.format)
+               for f, t, names in zip(attributes, config.attributes, from_tables, strict=True)]  # fmt: skip
+    joined = join_attributes(
+        accepted(ruled), scored.key, list(zip(numbers, config.attributes, strict=True)), from_tables
+    )
+    frame = with_categories(joined, families)
+    frame = frame.select(
+        *[column(k) for k in scored.key],
+        *[value.alias(name) for name, value in _working(config, with_label=with_label).items()],
+        *[column(category_name(i)) for i in range(len(families))],
+        column(UNMATCHED),
+    )
+    return Inputs(frame, ruled, report, scored, tuple(config.attributes), source, with_label)
+
+
+def _used(scored: ScoredTable, with_label: bool) -> list[str]:
+    names = [*scored.key, scored.score, scored.label if with_label else None, scored.weight]
+    return [name for name in names if name]
+
+
+def _extra(config: Config, needs_label: bool) -> list[str]:
+    latest = config.scored.dedupe.latest_by if config.scored.dedupe else None
+    given = config.split.column if needs_label else None
+    return [name for name in (latest, given) if name]
+
+
+def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame]) -> None:
+    check_unique(
+        clean, config.scored.key, source=where(config.scored),
+        mend="keep one row a key, or set scored.dedupe: {latest_by: column}",
+    )  # fmt: skip
+    for frame, table in zip(attributes, config.attributes, strict=True):
+        check_unique(frame, config.scored.key, source=where(table), mend="keep one row a key")
+
+
+def _working(config: Config, *, with_label: bool) -> dict[str, Column]:
+    scored = config.scored
+    columns = {WORKING.score: column(scored.score)}
+    if with_label:
+        label = column(str(scored.label))
+        columns[WORKING.label] = label
+        columns[str(WORKING.split)] = role(scored.key, label, config.split)
+    if scored.weight:
+        columns[str(WORKING.weight)] = column(scored.weight)
+    return columns
+
+
+def output_columns(inputs: Inputs, calibrated: str) -> list[Column]:
+    """Columns of the output: key, score, label and weight where present, calibrated score, split."""
+    scored = inputs.scored
+    split = column(str(WORKING.split)) if inputs.with_label else F.lit(None).cast("string")
+    columns = [*[column(k) for k in scored.key], column(WORKING.score).alias(scored.score)]
+    if inputs.with_label:
+        columns.append(column(WORKING.label).alias(str(scored.label)))
+    if scored.weight:
+        columns.append(column(str(WORKING.weight)).alias(scored.weight))
+    return [*columns, column(calibrated).alias("calibrated_score"), split.alias(SPLIT)]

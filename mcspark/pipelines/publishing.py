@@ -1,0 +1,98 @@
+"""What a run leaves behind: tables, metrics, model, manifest, and the summary that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+from mcspark.config import Output
+from mcspark.core.metrics import Metrics
+from mcspark.data.lease import Lease
+from mcspark.data.manifest import write_manifest
+from mcspark.data.sink import Publication, Target
+from mcspark.errors import ConfigurationError
+from mcspark.pipelines.inputs import Inputs, output_columns
+from mcspark.pipelines.run import Run
+from mcspark.pipelines.summary import empty_summary
+
+CALIBRATED = "__calibrated"
+"""Working column of the calibrated score."""
+
+METRICS_SCHEMA = StructType([
+    StructField("split", StringType()),
+    StructField("stage", StringType()),
+    StructField("metric", StringType()),
+    StructField("group", StringType()),
+    StructField("levels", LongType()),
+    StructField("value", DoubleType()),
+])  # fmt: skip
+"""Columns of the metrics table; the run is its partition ``run_id``."""
+
+
+def target_of(output: Output | None, job: str) -> Target:
+    """Where the output goes.
+
+    Raises
+    ------
+    ConfigurationError
+        If the configuration names no output.
+    """
+    if output is None or not output.path:
+        raise ConfigurationError(f"{job} needs output.path: where the calibrated scores go")
+    return Target(output.path, output.format, output.partition)
+
+
+def stage_tables(
+    publication: Publication, target: Target, inputs: Inputs, scored: DataFrame, calibrated: str
+) -> dict[str, str]:
+    """Write the scored and the rejected rows aside; returns the paths they will have."""
+    rejected = target.beside("rejected")
+    publication.stage(target, scored.select(*output_columns(inputs, calibrated)), rows=inputs.n_accepted)
+    publication.stage(rejected, inputs.rejected, rows=inputs.n_rejected)
+    return {"output": target.leaf, "rejected": rejected.leaf}
+
+
+def stage_metrics(run: Run, publication: Publication, target: Target, measured: Mapping[str, Metrics]) -> str:
+    """Write one row a metric, group and grid aside, as the run's own partition; returns its path."""
+    rows = [
+        ("test", stage, row.metric, row.group, row.levels, row.value)
+        for stage, metrics in measured.items()
+        for row in metrics.table()
+    ]
+    place = Target(f"{target.path.rstrip('/')}_metrics", "parquet", {"run_id": run.run_id})
+    frame = run.spark.createDataFrame(pd.DataFrame(rows, columns=METRICS_SCHEMA.names).astype(object)
+                                      .where(lambda t: t.notna(), None), METRICS_SCHEMA)  # fmt: skip
+    publication.stage(place, frame, rows=len(rows))
+    return place.leaf
+
+
+def finish_run(run: Run, target: Target, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the manifest; returns the summary line without its total time."""
+    result = {key: value for key, value in summary.items() if key not in ("status", "run_id")}
+    path = write_manifest(
+        run.spark,
+        target.leaf,
+        run_id=run.run_id,
+        job=run.job,
+        status=str(summary["status"]),
+        configuration=run.config.to_plain(),
+        result={**result, "seconds": run.seconds},
+    )
+    return {**summary, "paths": {**summary["paths"], "manifest": path}}
+
+
+def publish_empty(
+    run: Run, target: Target, inputs: Inputs, lease: Lease, publication: Publication
+) -> dict[str, Any]:
+    """Replace the old output by an empty one of the same columns: no stale rows, and no failure."""
+    with run.stage("write", "write an empty output"):
+        empty = inputs.accepted.limit(0).withColumn(CALIBRATED, F.lit(None).cast("double"))
+        paths = stage_tables(publication, target, inputs, empty, CALIBRATED)
+        lease.check()
+        publication.publish()
+    return finish_run(run, target, empty_summary(run, inputs, paths))

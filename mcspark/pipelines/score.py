@@ -1,0 +1,53 @@
+"""Scoring with a saved model: no labels, no SynapseML, one pass over the joined rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+from mcspark.data.lease import Lease
+from mcspark.data.sink import Publication
+from mcspark.errors import ConfigurationError
+from mcspark.ml.groups import unseen_categories
+from mcspark.ml.multicalibrator import MulticalibratorModel
+from mcspark.ml.scoring import with_calibrated
+from mcspark.ml.working import WORKING
+from mcspark.pipelines.inputs import read_inputs
+from mcspark.pipelines.publishing import CALIBRATED, finish_run, publish_empty, stage_tables, target_of
+from mcspark.pipelines.run import Run
+from mcspark.pipelines.summary import scored_summary
+
+log = structlog.get_logger(__name__)
+
+
+def score(run: Run) -> dict[str, Any]:
+    """Run the job; returns the summary line."""
+    config = run.config
+    target = target_of(config.output, run.job)
+    if config.model is None:
+        raise ConfigurationError("score needs model.path: the calibrator that calibrate has saved")
+    with run.stage("model", "load the model"):
+        model = MulticalibratorModel.load(config.model.path)
+    families = model.fitted.families
+    with (
+        Lease(run.spark, target.leaf, run.run_id) as lease,
+        Publication(run.spark, run.run_id) as publication,
+    ):
+        inputs = read_inputs(run, families, model.fitted.columns, needs_label=False)
+        inputs.refuse_unmatched()
+        if not inputs.n_accepted:
+            return publish_empty(run, target, inputs, lease, publication)
+        with run.stage("unseen", "count categories that the model has never seen"):
+            unseen = unseen_categories(inputs.accepted, model.fitted)
+            if unseen:
+                log.warning("categories that the model has never seen count as no group", **unseen)
+        with run.stage("write", "write the calibrated scores"):
+            scored = with_calibrated(
+                inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
+            )
+            paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
+            lease.check()
+            publication.publish()
+        paths["model"] = config.model.path
+        return finish_run(run, target, scored_summary(run, inputs, model, unseen, paths))

@@ -1,0 +1,117 @@
+"""The summary line of every job: the last line of stdout, and part of the manifest."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mcspark.core.metrics import Metrics
+from mcspark.core.rounds import Saturation
+from mcspark.data.tables import where
+from mcspark.ml.multicalibrator import MulticalibratorModel
+from mcspark.pipelines.inputs import Inputs
+from mcspark.pipelines.run import Run
+
+
+def calibrated_summary(
+    run: Run,
+    inputs: Inputs,
+    model: MulticalibratorModel,
+    before: Metrics,
+    after: Metrics,
+    paths: dict[str, str],
+) -> dict[str, Any]:
+    """Summary of a calibration; the saturation is that of the second pass on the test rows."""
+    assert model.summary is not None
+    return {
+        "status": "ok",
+        "run_id": run.run_id,
+        "method": model.method,
+        "rows": {**inputs.rows(), "test": before.rows},
+        "rejected_by_reason": _reasons(inputs),
+        "unmatched": _unmatched(inputs),
+        "groups": len(model.fitted.names),
+        "groups_dropped": len(model.fitted.dropped),
+        "signatures": len(model.summary.cells.membership),
+        "cells": len(model.summary.cells),
+        "stages": [{"trees": s.trees, "link": s.link} for s in (model.stages.stages if model.stages else ())],
+        "metrics": {"before": before.summary(), "after": after.summary()},
+        "saturation": _saturation(model.summary.saturation, after),
+        "paths": paths,
+    }
+
+
+def measured_summary(
+    run: Run, inputs: Inputs, groups: int, signatures: int, before: Metrics, paths: dict[str, str]
+) -> dict[str, Any]:
+    """Summary of an audit."""
+    return {
+        "status": "ok",
+        "run_id": run.run_id,
+        "method": "none",
+        "rows": {**inputs.rows(), "test": before.rows},
+        "rejected_by_reason": _reasons(inputs),
+        "unmatched": _unmatched(inputs),
+        "groups": groups,
+        "signatures": signatures,
+        "metrics": {"before": before.summary()},
+        "paths": paths,
+    }
+
+
+def scored_summary(
+    run: Run, inputs: Inputs, model: MulticalibratorModel, unseen: dict[str, int], paths: dict[str, str]
+) -> dict[str, Any]:
+    """Summary of scoring with a saved model."""
+    return {
+        "status": "ok",
+        "run_id": run.run_id,
+        "method": model.method,
+        "rows": inputs.rows(),
+        "rejected_by_reason": _reasons(inputs),
+        "unmatched": _unmatched(inputs),
+        "unseen_categories": unseen,
+        "groups": len(model.fitted.names),
+        "paths": paths,
+    }
+
+
+def empty_summary(run: Run, inputs: Inputs, paths: dict[str, str]) -> dict[str, Any]:
+    """Summary of a run that found no row to score and was allowed to."""
+    return {
+        "status": "ok",
+        "run_id": run.run_id,
+        "method": "none",
+        "rows": {**inputs.rows(), "test": 0},
+        "rejected_by_reason": _reasons(inputs),
+        "groups": 0,
+        "signatures": 0,
+        "stages": [],
+        "metrics": {},
+        "paths": paths,
+    }
+
+
+def _reasons(inputs: Inputs) -> dict[str, int]:
+    reasons = dict(inputs.report.reasons)
+    if inputs.rejected_unmatched:
+        reasons["unmatched"] = inputs.rejected_unmatched
+    return reasons
+
+
+def _unmatched(inputs: Inputs) -> dict[str, int]:
+    return dict(zip(map(where, inputs.tables), inputs.unmatched, strict=True))
+
+
+def _saturation(found: Saturation | None, after: Metrics) -> dict[str, Any] | None:
+    """The paper's bound: MC error <= sqrt(ε_loss + ε_round), with ε_round = ℓ(f̃_m) − ℓ(f) on the test rows."""
+    if found is None or after.loss is None:
+        return None
+    rounding = {str(m): e.loss - after.loss for m, e in after.by_level.items() if e.loss is not None}
+    return {
+        "loss": found.loss,
+        "loss_second": found.loss_second,
+        "epsilon_loss": found.epsilon_loss,
+        "epsilon_round": rounding,
+        "bound": {m: math.sqrt(max(found.epsilon_loss + e, 0.0)) for m, e in rounding.items()},
+    }
