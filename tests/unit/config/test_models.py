@@ -73,7 +73,7 @@ def test_required():
     config = Config.model_validate(small(output={"path": "o"}))
     assert required(config.output, "output").path == "o"
     with pytest.raises(
-        ConfigurationError, match="^model is missing in the configuration, and this job needs it"
+        ConfigurationError, match="model is missing in the configuration, and this job needs it"
     ):
         required(config.model, "model")
 
