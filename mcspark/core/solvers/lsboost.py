@@ -199,7 +199,10 @@ class Subsample:
     def __init__(self, cells: Cells, units: Units, share: float, seed: int) -> None:
         self._whole: Sums = np.stack([units.n, units.weight, units.label])
         self._share = share
-        kept = units.of_cell >= 0
+        # The draws go with the content of the cells: neither their order nor that of the signatures matters.
+        _, content = distinct_signatures(cells.membership, len(cells.groups))
+        order = np.lexsort((cells.bin, content[cells.signature]))
+        kept = order[units.of_cell[order] >= 0]
         self._unit = units.of_cell[kept]
         self._rows = cells.n[kept].astype(np.int64)
         self._mean = np.stack([cells.weight[kept], cells.label[kept]]) / np.maximum(self._rows, 1)

@@ -43,20 +43,20 @@ class ScoreTreeLearner:
             Leaf of each cell.
         """
         cells = self._cells
-        whole = np.stack([cells.n, cells.weight, target])
-        total = whole.sum(axis=1)
         by_bin = np.concatenate([self._by_bin, [np.bincount(cells.bin, target, self._n_bins)]])
         by_group = np.concatenate([self._by_group_bin.sum(axis=2), [self._target_of_groups(target)]])
+        total = by_bin.sum(axis=1)
         root = self._best(by_bin[:, None], by_group[:, None], total[:, None])[0]
         node = np.full((3, 2), -1, dtype=np.int64)
         node[0] = root
         if root[0] >= 0:
             right = _goes_right(root, cells)
             right_bin, right_group = self._right_side(root, right, target)
+            right_total = right_bin.sum(axis=1)
             sides = (
                 np.stack([by_bin - right_bin, right_bin], axis=1),
                 np.stack([by_group - right_group, right_group], axis=1),
-                np.stack([total - whole[:, right].sum(axis=1), whole[:, right].sum(axis=1)], axis=1),
+                np.stack([total - right_total, right_total], axis=1),
             )
             node[1:] = self._best(*sides)
         leaf = leaf_of(node, cells)

@@ -143,6 +143,7 @@ def fit_squarelev(
     """
     if cells_fit.bins != cells_stop.bins:
         raise ValueError("the cells to fit and the cells to stop on must have the same bins")
+    cells_fit = cells_fit.take(cells_fit.weight > 0)
     learner = ScoreTreeLearner(cells_fit, min_rows_in_leaf)
     residuals = _Residuals(cells_fit)
     held_out = _Residuals(cells_stop)
