@@ -36,7 +36,9 @@ def test_defaults():
         "early_stopping_rounds": 50, "link": "identity", "rounds": 1, "training": "cells", "score_bins": 255,
         "min_rows_in_leaf": 20, "seed": 1, "refit": False, "timeout_seconds": 3600,
     }  # fmt: skip
-    assert plain["evaluation"] == {"levels": [10, 20, 30, 50, 75, 100], "draws": 200, "seed": 1}
+    assert plain["evaluation"] == {
+        "levels": [10, 20, 30, 50, 75, 100], "draws": 200, "seed": 1, "min_group_rows": 2,
+    }  # fmt: skip
     assert plain["compare"] == {
         "methods": ["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"],
         "partitions": 10, "sweep": "paper", "output": None,
