@@ -18,7 +18,7 @@ from mcspark.errors import ConfigurationError
 
 MAX_BASE_LEVELS = 100_000
 
-SectionT = TypeVar("SectionT", bound=Section)
+SomeSection = TypeVar("SomeSection", bound=Section)
 
 CompareMethod = Literal["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"]
 _ALL_METHODS: tuple[CompareMethod, ...] = (
@@ -178,7 +178,7 @@ class Config(Section):
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def required(section: SectionT | None, place: str) -> SectionT:
+def required(section: SomeSection | None, place: str) -> SomeSection:
     """An optional section that a job cannot do without, for type checkers and for direct use.
 
     ``load_config(…, needs=(place,))`` has refused its absence before, together with all other problems.

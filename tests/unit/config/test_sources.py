@@ -119,7 +119,7 @@ def test_all_problems_at_once_and_who_gave_each(file):
     environ = {"MCSPARK_GATE__MUST_IMPROV": "true", "MCSPARK_A____B": "1", "MCSPARK_ALLOW_EMPTY": "maybe"}
     message = refused(
         file,
-        ["split.test=2", "nonsense", "attributes.3.path=x", "split.seed.x=1", "gate=[1", "report.paht=r"],
+        ["split.test=2", "nonsense", "attributes.3.path=x", "split.seed.x=1", "gate=[1", "report.path_=r"],
         environ,
         needs=("output", "compare.output"),
     )
@@ -134,7 +134,7 @@ def test_all_problems_at_once_and_who_gave_each(file):
         '(line 1, column 3) (given "[1", from --set)',
         "  split.test: must be less than 1 (given 2, from --set)",
         "  report.path: is missing; add it",
-        "  report.paht: unknown key; did you mean path? (from --set)",
+        "  report.path_: unknown key; did you mean path? (from --set)",
         "  gate.must_improv: unknown key; did you mean must_improve? "
         "(from the environment variable MCSPARK_GATE__MUST_IMPROV)",
         "  allow_empty: must be true or false, without quotes "
