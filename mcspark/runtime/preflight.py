@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.executors import slots
 
+LIBRARIES = {"NumPy": "numpy", "pyarrow": "pyarrow", "pandas": "pandas", "mcspark": "mcspark"}
 # Long enough for every slot to get its own task, so that no executor is left out.
 HOLD_SECONDS = 0.2
 
@@ -78,38 +79,17 @@ def make_probe(hold_seconds: float) -> Callable[[Iterable[int]], Iterable[dict[s
     """
 
     def probe(_: Iterable[int]) -> Iterable[dict[str, str]]:
-        import hashlib
         import importlib
-        import importlib.resources
         import platform
         import socket
         import time
 
-        def digest(package: str) -> str:
-            """A few digits that change with any source file of the package."""
-            sources = {}
-            folders = [importlib.resources.files(package)]
-            while folders:
-                for entry in folders.pop().iterdir():
-                    if entry.is_dir():
-                        folders.append(entry)
-                    elif entry.name.endswith(".py"):
-                        sources[str(entry).rpartition(f"{package}/")[2]] = entry.read_bytes()
-            whole = hashlib.sha256()
-            for name in sorted(sources):
-                whole.update(name.encode() + b"\0" + sources[name])
-            return whole.hexdigest()[:12]
-
         seen = {"host": socket.gethostname(), "Python": ".".join(platform.python_version_tuple()[:2])}
-        for label, module in (("NumPy", "numpy"), ("pyarrow", "pyarrow"), ("pandas", "pandas")):
+        for label, module in LIBRARIES.items():
             try:
-                seen[label] = str(importlib.import_module(module).__version__)
+                seen[label] = str(getattr(importlib.import_module(module), "__version__", "present"))
             except Exception:  # a broken library is as bad as a missing one
                 seen[label] = ""
-        try:
-            seen["mcspark"] = digest("mcspark")
-        except Exception:
-            seen["mcspark"] = ""
         time.sleep(hold_seconds)
         yield seen
 

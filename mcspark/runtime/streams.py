@@ -66,7 +66,7 @@ class JvmStderr(io.TextIOBase):
             return
         if self._stream is not None:
             try:
-                self._stream.append(text)
+                self._stream.print(text)
                 self._stream.flush()
                 return
             except (Py4JError, OSError):

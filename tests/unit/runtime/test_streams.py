@@ -17,7 +17,7 @@ class FakeStream:
         self.lines: list[str] = []
         self.alive = True
 
-    def append(self, text: str) -> None:
+    def print(self, text: str) -> None:
         if not self.alive:
             raise Py4JNetworkError("gone")
         self.lines.append(text)

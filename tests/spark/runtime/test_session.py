@@ -1,0 +1,41 @@
+"""What a session of mcspark promises, and what it leaves to the operator."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mcspark.errors import ConfigurationError
+from mcspark.runtime.jars import add_lightgbm, checked_jars, missing_classes
+from mcspark.runtime.session import CORRECTNESS
+
+
+def test_results_do_not_depend_on_the_operators_defaults(spark: SparkSession) -> None:
+    assert {key: spark.conf.get(key) for key in CORRECTNESS} == CORRECTNESS
+    assert not any(word in key for key in CORRECTNESS for word in ("master", "memory", "partitions", "cores"))
+
+
+def test_codes_keep_their_leading_zeros_in_partition_folders(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    spark.createDataFrame([("01", 1), ("36", 2)], "st string, x int").write.partitionBy("st").parquet(path)
+    assert sorted(row.st for row in spark.read.parquet(path).collect()) == ["01", "36"]
+
+
+def test_every_python_thread_sees_the_lightgbm_classes(spark: SparkSession) -> None:
+    missing = [["not run"]]
+    thread = threading.Thread(target=lambda: missing.append(missing_classes(spark)))
+    thread.start()
+    thread.join()
+    assert missing[-1] == []
+
+
+def test_classes_that_are_there_are_not_resolved_again(spark: SparkSession, tmp_path: Path) -> None:
+    add_lightgbm(spark, {"MCSPARK_JARS": str(tmp_path / "would be refused")})
+
+
+def test_an_empty_jar_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="4 of the 4 needed are missing"):
+        checked_jars(tmp_path)

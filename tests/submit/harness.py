@@ -1,0 +1,136 @@
+"""Run a script by the real `spark-submit`, as an operator would, and look at what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+# A test machine is small, and its tests run one after another.
+DEFAULTS = {"spark.driver.memory": "2g", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "4"}
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What a `spark-submit` left behind.
+
+    Attributes
+    ----------
+    exit_code
+        Of the process.
+    stdout, stderr
+        All of it.
+    seconds
+        Wall clock.
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The last line of stdout, which every job promises to be one JSON object."""
+        lines = self.stdout.rstrip("\n").splitlines()
+        assert lines, f"nothing on stdout; the end of stderr:\n{self.stderr[-3000:]}"
+        summary = json.loads(lines[-1])
+        assert isinstance(summary, dict)
+        return summary
+
+
+def submit(
+    script: str | Path,
+    *arguments: str | Path,
+    master: str | None = "local[2]",
+    conf: Mapping[str, str] | None = None,
+    options: tuple[str, ...] = (),
+    env: Mapping[str, str | None] | None = None,
+    timeout: float = 300,
+    cwd: Path | None = None,
+) -> Submitted:
+    """Run `spark-submit [options] script [arguments]`.
+
+    Parameters
+    ----------
+    script
+        Path of a Python file; a relative one is looked for in the checkout.
+    arguments
+        For the script.
+    master
+        For `--master`; None leaves it to Spark.
+    conf
+        For `--conf`, over this module's defaults.
+    options
+        More options of `spark-submit`, such as `("--jars", …)`.
+    env
+        Changes to the environment; None removes a variable.
+    timeout
+        Seconds after which the test fails; a job that hangs is a bug.
+    cwd
+        Working directory; by default the checkout.
+    """
+    command = [_spark_submit()]
+    if master is not None:
+        command += ["--master", master]
+    for key, value in {**DEFAULTS, **(conf or {})}.items():
+        command += ["--conf", f"{key}={value}"]
+    command += [*options, str(ROOT / script), *(str(argument) for argument in arguments)]
+    start = time.monotonic()
+    with subprocess.Popen(
+        command,
+        env=_environment(env or {}),
+        cwd=cwd or ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            stdout, stderr = process.communicate()
+            raise AssertionError(
+                f"spark-submit {script} still ran after {timeout:.0f} s; the end of its stderr:\n"
+                f"{stderr[-3000:]}"
+            ) from None
+    return Submitted(process.returncode, stdout, stderr, time.monotonic() - start)
+
+
+def _spark_submit() -> str:
+    """The `spark-submit` beside this Python, or the one on the PATH."""
+    beside = Path(sys.executable).parent / "spark-submit"
+    found = str(beside) if beside.is_file() else shutil.which("spark-submit")
+    assert found, "no spark-submit: install the extra `local`"
+    return found
+
+
+def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
+    """The environment of an operator who has activated the environment of this Python."""
+    bin_folder = str(Path(sys.executable).parent)
+    environ = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+    # What a Spark session in the test process has left in the environment is not the operator's.
+    for name in (
+        "PYSPARK_GATEWAY_PORT",
+        "PYSPARK_GATEWAY_SECRET",
+        "PYSPARK_PYTHON",
+        "SPARK_HOME",
+        "SPARK_ENV_LOADED",
+    ):
+        environ.pop(name, None)
+    for name, value in changes.items():
+        if value is None:
+            environ.pop(name, None)
+        else:
+            environ[name] = value
+    return environ
