@@ -12,6 +12,7 @@ from mcspark.errors import ConfigurationError
 from mcspark.runtime.executors import slots
 
 LIBRARIES = {"NumPy": "numpy", "pyarrow": "pyarrow", "pandas": "pandas", "mcspark": "mcspark"}
+UNKNOWN = "unknown"
 # Long enough for every slot to get its own task, so that no executor is left out.
 HOLD_SECONDS = 0.2
 
@@ -66,9 +67,14 @@ def differences(driver: Mapping[str, str], found: list[dict[str, str]]) -> list[
         f"{name} on {seen['host']} is {seen.get(name) or 'missing'}, the driver has {version}"
         for seen in found
         for name, version in driver.items()
-        if name != "host" and seen.get(name) != version
+        if name != "host" and not _agree(seen.get(name), version)
     }
     return sorted(lines)
+
+
+def _agree(seen: str | None, expected: str) -> bool:
+    """Whether two versions agree; one that came as plain files (`--py-files`) does not know its own."""
+    return seen == expected or (bool(seen) and UNKNOWN in (seen, expected))
 
 
 def make_probe(hold_seconds: float) -> Callable[[Iterable[int]], Iterable[dict[str, str]]]:
@@ -87,7 +93,7 @@ def make_probe(hold_seconds: float) -> Callable[[Iterable[int]], Iterable[dict[s
         seen = {"host": socket.gethostname(), "Python": ".".join(platform.python_version_tuple()[:2])}
         for label, module in LIBRARIES.items():
             try:
-                seen[label] = str(getattr(importlib.import_module(module), "__version__", "present"))
+                seen[label] = str(getattr(importlib.import_module(module), "__version__", UNKNOWN))
             except Exception:  # a broken library is as bad as a missing one
                 seen[label] = ""
         time.sleep(hold_seconds)

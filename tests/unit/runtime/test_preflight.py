@@ -17,3 +17,9 @@ def test_each_difference_names_host_and_versions_once() -> None:
         "NumPy on worker-1 is 2.1.0, the driver has 1.26.4",
         "mcspark on worker-1 is missing, the driver has abc",
     ]
+
+
+def test_plain_files_that_know_no_version_are_accepted_but_not_their_absence() -> None:
+    assert differences(DRIVER, [{**DRIVER, "mcspark": "unknown"}]) == []
+    assert differences({**DRIVER, "mcspark": "unknown"}, [DRIVER]) == []
+    assert len(differences({**DRIVER, "mcspark": "unknown"}, [{**DRIVER, "mcspark": ""}])) == 1
