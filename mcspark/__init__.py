@@ -1,1 +1,33 @@
 """Multicalibrated scores for every group, at population scale, on Spark."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcspark.ml.evaluation import MulticalibrationEvaluator
+    from mcspark.ml.groups import GroupSet
+    from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
+
+try:
+    __version__ = version("mcspark")
+except PackageNotFoundError:  # shipped as plain files, by --py-files
+    __version__ = "unknown"
+
+__all__ = ["GroupSet", "MulticalibrationEvaluator", "Multicalibrator", "MulticalibratorModel"]
+
+_HOMES = {
+    "GroupSet": "mcspark.ml.groups",
+    "MulticalibrationEvaluator": "mcspark.ml.evaluation",
+    "Multicalibrator": "mcspark.ml.multicalibrator",
+    "MulticalibratorModel": "mcspark.ml.multicalibrator",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when first used: the command line and the arithmetic need no Spark.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

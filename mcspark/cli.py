@@ -1,18 +1,23 @@
-"""The command line: options in, exit codes out. Nothing here starts a JVM before the configuration is good."""
+"""The command line: options in, exit codes out. No JVM starts before the configuration is good."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+if TYPE_CHECKING:
+    from mcspark.config import Config
+    from mcspark.pipelines.run import Run
+
 ConfigOption = Annotated[
-    Optional[str],
+    str | None,
     typer.Option("--config", help="Configuration file (YAML).", show_default=False),
 ]
 SetOption = Annotated[
-    Optional[list[str]],
+    list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override one key, such as split.seed=3; repeatable."),
 ]
 
@@ -67,13 +72,19 @@ def audit(
     _run("audit", log_format, _loader(config, set_ or (), "output"), body)
 
 
-def _loader(config, overrides, *needs):  # type: ignore[no-untyped-def]
+def _loader(config: str | None, overrides: Sequence[str], *needs: str) -> Callable[[], Config]:
     from mcspark.config import load_config  # noqa: PLC0415
 
     return lambda: load_config(config, tuple(overrides), needs=needs)
 
 
-def _run(job, log_format, load, body, **options):  # type: ignore[no-untyped-def]
+def _run(
+    job: str,
+    log_format: LogFormat,
+    load: Callable[[], Config],
+    body: Callable[[Run], Mapping[str, Any]],
+    **options: Any,
+) -> NoReturn:
     from mcspark.pipelines.run import new_run_id, run_job  # noqa: PLC0415
     from mcspark.runtime.logs import configure_logs  # noqa: PLC0415
 

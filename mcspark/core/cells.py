@@ -98,7 +98,7 @@ class Cells:
             w * score * score, w * label * label, w * score * label,
         )  # fmt: skip
         sums = {
-            name: np.bincount(cell, weights=value, minlength=unique.shape[1])
+            name: np.bincount(cell, weights=value, minlength=unique.shape[1]).astype(np.float64)
             for name, value in zip(SUMS, values, strict=True)
         }
         names = groups or tuple(f"g{i}" for i in range(signatures.shape[1]))
@@ -130,7 +130,7 @@ class Cells:
     def level_sums(self, name: str, m: int | None = None) -> FloatArray:
         """Sum of ``name`` over all rows for each bin, or level of the grid of ``m``."""
         place, n_places = self._places(m)
-        return np.bincount(place, weights=getattr(self, name), minlength=n_places)
+        return np.bincount(place, weights=getattr(self, name), minlength=n_places).astype(np.float64)
 
     def loss(self, m: int | None = None) -> float:
         """Mean squared loss (paper, definition 3.1) of the score, or of its ``m``-discretized version."""
@@ -162,7 +162,7 @@ class Cells:
             offset = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
             cached = (groups_of[start[self.signature[owner]] + offset], owner)
             object.__setattr__(self, "_pairs_cache", cached)
-        return cached  # type: ignore[no-any-return]
+        return cached
 
 
 _SHARED = ("bins", "groups", "membership")

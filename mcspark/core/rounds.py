@@ -1,12 +1,12 @@
 """Rounds of boosting on cells: train an ensemble, keep it if held-out rows say so, feed its output on.
 
-The paper's method is one round with the identity link (algorithm 1). More rounds solve the cases in which one
-does not saturate (the paper's counterexample); every round has to earn its place on the early-stopping cells,
-so that a calibrator never does harm there.
+The paper's method is one round with the identity link (algorithm 1). More rounds solve the cases in which
+one does not saturate (the paper's counterexample); every round has to earn its place on the early-stopping
+cells, so that a calibrator never does harm there.
 
 A cell stands at its mean score. The correction of a cell is the same for all its rows in the first round,
-because the trees' thresholds are bin edges; in later rounds, and with the logit link, this is an approximation
-as fine as the score bins. What is shipped is always evaluated on rows.
+because the trees' thresholds are bin edges; in later rounds, and with the logit link, this is an
+approximation as fine as the score bins. What is shipped is always evaluated on rows.
 """
 
 from __future__ import annotations
@@ -87,6 +87,10 @@ class TrainingTable:
         Log-odds that the trees start from, with the logit link.
     min_weight_in_leaf : float
         Least sum of the loss's second derivatives in a leaf.
+    rows : ndarray, shape (C,)
+        Number of rows of each cell.
+    unit : float
+        Weight of a cell here over its weight in the table.
     """
 
     place: IntArray
@@ -97,6 +101,8 @@ class TrainingTable:
     stop: NDArray[np.bool_]
     offset: FloatArray | None
     min_weight_in_leaf: float
+    rows: FloatArray
+    unit: float
 
 
 Train = Callable[[TrainingTable, TreeSettings], str]
@@ -276,6 +282,8 @@ def _training_table(
         stop=stop,
         offset=logit(state) if settings.link == "logit" else None,
         min_weight_in_leaf=settings.min_rows_in_leaf * curvature,
+        rows=cells.n,
+        unit=float(scale),
     )
 
 

@@ -112,7 +112,7 @@ def choose_bins(
 
 @dataclass(frozen=True)
 class CellTable:
-    """Cells of one pass over the rows, still in Spark: keyed by category, so that groups can be chosen from it.
+    """Cells of one pass over the rows, still in Spark: keyed by category, so that groups can be chosen.
 
     Parameters
     ----------
@@ -151,8 +151,9 @@ class CellTable:
         count = table.count()
         if count > MAX_DRIVER_CELLS:
             raise ContractError(
-                f"the labelled rows fall into {count} cells, more than the {MAX_DRIVER_CELLS} that the driver "
-                "takes; use fewer groups (raise groups.min_share) or fewer bins (lower calibrator.score_bins)"
+                f"the labelled rows fall into {count} cells, more than the {MAX_DRIVER_CELLS} that the "
+                "driver takes; use fewer groups (raise groups.min_share) or fewer score bins (lower "
+                "calibrator.score_bins)"
             )
         data = _collect(table, count)
         words = data[word_names(groups)].to_numpy(np.int64)

@@ -14,7 +14,7 @@ from pyspark.sql.types import BooleanType, DataType, IntegralType, NumericType, 
 from mcspark.config import Groups
 from mcspark.config.identifiers import quote_identifier
 from mcspark.config.predicates import check_predicate
-from mcspark.core.groups import Category, Family, FittedGroups
+from mcspark.core.groups import Category, Family, FittedGroups, Kind
 from mcspark.errors import ContractError
 
 MAX_CATEGORIES = 10_000
@@ -45,7 +45,9 @@ class GroupSet:
         section = groups if isinstance(groups, Groups) else Groups.model_validate(groups)
         families = []
         for spec in section.columns:
-            kind = "bins" if spec.bins is not None else "divide" if spec.divide_by is not None else "value"
+            kind: Kind = (
+                "bins" if spec.bins is not None else "divide" if spec.divide_by is not None else "value"
+            )
             families.append(
                 Family(kind, spec.column, bins=spec.bins, divide_by=spec.divide_by, columns=(spec.column,))
             )

@@ -56,7 +56,7 @@ class FitSummary:
     saturation: Saturation | None = None
 
 
-class Multicalibrator(CalibratorParams, Estimator):  # type: ignore[misc]
+class Multicalibrator(CalibratorParams, Estimator["MulticalibratorModel"]):
     """Learns the paper's calibrator: depth-2 trees over the score and the groups, fitted to the residual.
 
     Parameters
@@ -112,7 +112,7 @@ class Multicalibrator(CalibratorParams, Estimator):  # type: ignore[misc]
         timeoutSeconds: float = 3600.0,
     ) -> None:
         super().__init__()
-        kwargs = {k: v for k, v in self._input_kwargs.items() if v is not None and k != "groups"}
+        kwargs = {k: v for k, v in vars(self)["_input_kwargs"].items() if v is not None and k != "groups"}
         self._set(**kwargs)
         if groups is not None:
             self.setGroups(groups)
@@ -182,7 +182,7 @@ class Multicalibrator(CalibratorParams, Estimator):  # type: ignore[misc]
         return "auto" if value == "auto" else int(value)
 
 
-class MulticalibratorModel(CalibratorParams, Model):  # type: ignore[misc]
+class MulticalibratorModel(CalibratorParams, Model):
     """A fitted calibrator: turns (score, groups) into a calibrated score. Needs no SynapseML.
 
     Parameters

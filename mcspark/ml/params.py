@@ -40,7 +40,7 @@ class CalibratorParams(Params):
     Every entry of the table above is a :class:`Param` of the class, such as ``scoreCol``.
     """
 
-    groups: Param[Any] = Param(Params._dummy(), "groups", "the groups: a GroupSet")  # type: ignore[attr-defined]
+    groups: Param[Any] = Param(Params._dummy(), "groups", "the groups: a GroupSet")
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,4 +77,4 @@ class CalibratorParams(Params):
 
 
 for _name, (_doc, _converter, _) in _PARAMETERS.items():
-    setattr(CalibratorParams, _name, Param(Params._dummy(), _name, _doc, _converter))  # type: ignore[attr-defined]
+    setattr(CalibratorParams, _name, Param(Params._dummy(), _name, _doc, _converter))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 
 from mcspark.core.groups import FittedGroups
 from mcspark.core.levels import FloatArray, IntArray
@@ -22,6 +24,9 @@ class SignatureCalibrator(Protocol):
         self, score: FloatArray, signature: IntArray, membership: NDArray[np.bool_]
     ) -> FloatArray:
         """Calibrated scores, shape (N,), range [0, 1]; arguments as in ``core.stages``."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON form."""
 
 
 def with_calibrated(
@@ -47,14 +52,14 @@ def with_calibrated(
     )
 
 
-def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator):  # type: ignore[no-untyped-def]
-    def score_batch(score: pd.Series, *words: pd.Series) -> pd.Series:  # type: ignore[type-arg]
-        signatures, signature = distinct_rows([w.to_numpy(np.int64) for w in words])
+def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator) -> Callable[..., Column]:
+    def score_batch(score: pd.Series[float], *words: pd.Series[int]) -> pd.Series[float]:
+        signatures, signature = distinct_rows([np.asarray(w, dtype=np.int64) for w in words])
         membership = groups.membership(signatures)
         return pd.Series(calibrator.apply_signatures(score.to_numpy(np.float64), signature, membership))
 
-    column: Column = F.pandas_udf(score_batch, "double")  # type: ignore[call-overload]
-    return column
+    # The type by name: Spark would read it from annotations that do not exist at run time.
+    return cast("Callable[..., Column]", pandas_udf(score_batch, "double", PandasUDFType.SCALAR))
 
 
 def distinct_rows(columns: list[IntArray]) -> tuple[IntArray, IntArray]:

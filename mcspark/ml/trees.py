@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pyspark import StorageLevel
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.linalg import SparseVector, VectorUDT
@@ -19,9 +21,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from mcspark.core.levels import FloatArray
 from mcspark.core.lightgbm_text import keep_trees, parse_trees
 from mcspark.core.rounds import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError
+from mcspark.runtime.executors import executors, slots
 from mcspark.runtime.watchdog import time_limit
 
 _MIN_ROWS_IN_BIN = 3
@@ -49,14 +53,16 @@ class SynapseTrainer:
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
         """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``)."""
-        _check(table)
+        check_table(table)
         repeated = _repeat_few(table)
-        with _materialised(self._frame(repeated)) as frame:
-            # A new estimator every time: a used one keeps the bins of its first data.
-            estimator = _estimator(repeated, settings)
-            with time_limit(self.spark, self.timeout_seconds, "training the trees"):
+        with time_limit(self.spark, self.timeout_seconds, "training the trees"):
+            # One task trains: wait here, within the limit, until there is a slot for it.
+            threads = max(executor.cores for executor in executors(self.spark)) if slots(self.spark) else 1
+            with materialised(self._frame(repeated)) as frame:
+                estimator = new_estimator(repeated, settings)
+                estimator = estimator.setNumTasks(1).setNumThreads(threads)
                 text: str = estimator.fit(frame).getNativeModel()
-        return _cut_at_best(text, table, settings)
+        return cut_at_best(text, table, settings)
 
     def _frame(self, table: TrainingTable) -> DataFrame:
         columns = {
@@ -70,7 +76,7 @@ class SynapseTrainer:
             columns["offset"] = table.offset
         cells = self.spark.createDataFrame(pd.DataFrame(columns))
         signatures = self.spark.createDataFrame(
-            [(i, _sparse(row)) for i, row in enumerate(table.membership)],
+            [(i, sparse_groups(row)) for i, row in enumerate(table.membership)],
             StructType([StructField("signature", IntegerType()), StructField("groups", VectorUDT())]),
         )
         # A broadcast join and an ordered coalesce keep the order of the cells.
@@ -79,7 +85,8 @@ class SynapseTrainer:
         return features.drop("place", "groups", "signature").coalesce(1)
 
 
-def _estimator(table: TrainingTable, settings: TreeSettings):  # type: ignore[no-untyped-def]
+def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
+    """A new SynapseML estimator: a used one would keep the bins of the data it was first fitted to."""
     from synapse.ml.lightgbm import LightGBMRegressor  # noqa: PLC0415  (scoring needs no SynapseML)
 
     estimator = LightGBMRegressor(
@@ -102,13 +109,12 @@ def _estimator(table: TrainingTable, settings: TreeSettings):  # type: ignore[no
         boostFromAverage=table.offset is None,
         seed=settings.seed,
         deterministic=True,
-        numTasks=1,
         passThroughArgs="force_col_wise=true",
     )
     return estimator.setInitScoreCol("offset") if table.offset is not None else estimator
 
 
-def _check(table: TrainingTable) -> None:
+def check_table(table: TrainingTable) -> None:
     """What SynapseML would train on silently, or hang on, is refused here."""
     for name in ("target", "weight", "offset"):
         values = getattr(table, name)
@@ -127,25 +133,27 @@ def _repeat_few(table: TrainingTable) -> TrainingTable:
     if len(table.place) > _FEW_CELLS:
         return table
     rows = np.repeat(np.arange(len(table.place)), _MIN_ROWS_IN_BIN)
-    return TrainingTable(
-        table.place[rows],
-        table.signature[rows],
-        table.membership,
-        table.target[rows],
-        table.weight[rows] / _MIN_ROWS_IN_BIN,
-        table.stop[rows],
-        None if table.offset is None else table.offset[rows],
-        table.min_weight_in_leaf,
+    return replace(
+        table,
+        place=table.place[rows],
+        signature=table.signature[rows],
+        target=table.target[rows],
+        weight=table.weight[rows] / _MIN_ROWS_IN_BIN,
+        stop=table.stop[rows],
+        offset=None if table.offset is None else table.offset[rows],
+        rows=table.rows[rows] / _MIN_ROWS_IN_BIN,
     )
 
 
-def _sparse(row: np.ndarray) -> SparseVector:  # type: ignore[type-arg]
+def sparse_groups(row: NDArray[np.bool_]) -> SparseVector:
+    """The groups of a signature as Spark ML holds them."""
     inside = np.flatnonzero(row)
     return SparseVector(len(row), inside, np.ones(len(inside)))
 
 
 @contextmanager
-def _materialised(frame: DataFrame) -> Iterator[DataFrame]:
+def materialised(frame: DataFrame) -> Iterator[DataFrame]:
+    """The frame, computed and kept until the block ends."""
     # SynapseML counts rows on another plan than it trains on; without this, the two may disagree.
     frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
@@ -155,7 +163,7 @@ def _materialised(frame: DataFrame) -> Iterator[DataFrame]:
         frame.unpersist()
 
 
-def _cut_at_best(text: str, table: TrainingTable, settings: TreeSettings) -> str:
+def cut_at_best(text: str, table: TrainingTable, settings: TreeSettings) -> str:
     """LightGBM cuts at the best tree only if its patience ran out; at the cap the cut is made here."""
     trees = parse_trees(text)
     if len(trees) < settings.max_trees:
@@ -164,7 +172,7 @@ def _cut_at_best(text: str, table: TrainingTable, settings: TreeSettings) -> str
     return keep_trees(text, int(np.argmin(losses)) + 1)
 
 
-def held_out_curve(text: str, table: TrainingTable, settings: TreeSettings) -> np.ndarray:  # type: ignore[type-arg]
+def held_out_curve(text: str, table: TrainingTable, settings: TreeSettings) -> FloatArray:
     """Loss on the early-stopping cells after each tree, shape (number of trees,)."""
     stop = table.stop
     place = table.place[stop].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Working columns: the score, label and weight under names that no table has, checked before any arithmetic."""
+"""Working columns: score, label and weight under names that no table has, checked before any arithmetic."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ def _refuse_bad_values(frame: DataFrame, columns: ScoredColumns, *, labelled: bo
     if bad:
         found = ", ".join(f"{n} in {name}" for name, n in bad.items())
         raise ContractError(
-            f"values that are null, not finite or out of range: {found}; scores and labels lie in [0, 1], weights "
-            "are not negative, the split is fit, early_stopping or test"
+            f"values that are null, not finite or out of range: {found}; scores and labels lie in [0, 1], "
+            "weights are not negative, the split is fit, early_stopping or test"
         )

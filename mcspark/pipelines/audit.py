@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-
 from mcspark.core.cells import Role
 from mcspark.data.sink import Publication
 from mcspark.ml.cells import FixedPoint, make_cells

@@ -10,12 +10,14 @@ from pyspark.sql import functions as F
 
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import base_levels
+from mcspark.core.rounds import Train
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
+from mcspark.ml.row_training import RowTrainer
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.trees import SynapseTrainer
 from mcspark.ml.working import WORKING
@@ -100,7 +102,10 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
         log.info("cells made", cells=len(cells), signatures=len(cells.membership), groups=len(groups.names))
     with run.stage("fit", "train the trees"):
         trainer = SynapseTrainer(run.spark, config.calibrator.timeout_seconds)
-        model = _estimator(run).fit_cells(cells, groups, trainer)
+        train: Train = trainer
+        if config.calibrator.training == "rows":
+            train = RowTrainer(inputs.labelled, names, groups, bins, trainer)
+        model = _estimator(run).fit_cells(cells, groups, train)
     return model, cells
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
@@ -60,13 +59,12 @@ def stage_tables(
 def stage_metrics(run: Run, publication: Publication, target: Target, measured: Mapping[str, Metrics]) -> str:
     """Write one row a metric, group and grid aside, as the run's own partition; returns its path."""
     rows = [
-        ("test", stage, row.metric, row.group, row.levels, row.value)
+        ("test", stage, row.metric, row.group, row.levels, None if row.value is None else float(row.value))
         for stage, metrics in measured.items()
         for row in metrics.table()
     ]
     place = Target(f"{target.path.rstrip('/')}_metrics", "parquet", {"run_id": run.run_id})
-    frame = run.spark.createDataFrame(pd.DataFrame(rows, columns=METRICS_SCHEMA.names).astype(object)
-                                      .where(lambda t: t.notna(), None), METRICS_SCHEMA)  # fmt: skip
+    frame = run.spark.createDataFrame(rows, METRICS_SCHEMA)
     publication.stage(place, frame, rows=len(rows))
     return place.leaf
 

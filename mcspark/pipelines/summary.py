@@ -104,7 +104,7 @@ def _unmatched(inputs: Inputs) -> dict[str, int]:
 
 
 def _saturation(found: Saturation | None, after: Metrics) -> dict[str, Any] | None:
-    """The paper's bound: MC error <= sqrt(ε_loss + ε_round), with ε_round = ℓ(f̃_m) − ℓ(f) on the test rows."""
+    """The paper's bound: MC error <= sqrt(ε_loss + ε_round), with ε_round = ℓ(f̃_m) − ℓ(f)."""
     if found is None or after.loss is None:
         return None
     rounding = {str(m): e.loss - after.loss for m, e in after.by_level.items() if e.loss is not None}

@@ -1,0 +1,122 @@
+"""Evaluators: one number from a scored table, in the manner of Spark ML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark import keyword_only
+from pyspark.ml.evaluation import Evaluator
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.sql import DataFrame
+
+from mcspark.core.calibration_error import level_errors
+from mcspark.core.cells import Cells
+from mcspark.core.groups import FittedGroups
+from mcspark.core.levels import ScoreBins
+from mcspark.core.smooth_ece import group_smooth_ece
+from mcspark.ml.cells import FixedPoint, ScoredColumns, make_cells
+from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.ml.working import WORKING, working_columns
+
+METRICS = ("mc_error", "ma_error", "loss", "worst_group_smece")
+_HALVINGS = 2
+
+
+class MulticalibrationEvaluator(Evaluator):
+    """Measures a score against labels inside groups; smaller is better.
+
+    Parameters
+    ----------
+    groups : GroupSet, FittedGroups or mapping
+        Groups to choose on the table, groups chosen before, or the ``groups`` section of a configuration.
+    levels : int
+        Grid m; the score is judged as its m-discretized version (paper, section 4.3.2).
+    metricName : {'mc_error', 'ma_error', 'loss', 'worst_group_smece'}
+        ``loss`` and ``worst_group_smece`` are of the score itself.
+    predictionCol, labelCol : str
+        Doubles in [0, 1]; rows with a null label are left out.
+    weightCol : str, optional
+
+    Examples
+    --------
+    >>> MulticalibrationEvaluator(groups=groups, levels=20).evaluate(scored)   # doctest: +SKIP
+    0.0048
+    """
+
+    levels: Param[int] = Param(Params._dummy(), "levels", "grid m", TypeConverters.toInt)
+    metricName: Param[str] = Param(
+        Params._dummy(),
+        "metricName",
+        f"one of {', '.join(METRICS)}",
+        TypeConverters.toString,
+    )
+    predictionCol: Param[str] = Param(
+        Params._dummy(),
+        "predictionCol",
+        "column of the score",
+        TypeConverters.toString,
+    )
+    labelCol: Param[str] = Param(Params._dummy(), "labelCol", "column of the label", TypeConverters.toString)
+    weightCol: Param[str] = Param(
+        Params._dummy(),
+        "weightCol",
+        "column of the weight",
+        TypeConverters.toString,
+    )
+
+    @keyword_only
+    def __init__(
+        self,
+        *,
+        groups: GroupSet | FittedGroups | Mapping[str, Any],
+        levels: int = 20,
+        metricName: str = "mc_error",
+        predictionCol: str = "calibrated_score",
+        labelCol: str = "label",
+        weightCol: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._groups = groups if isinstance(groups, GroupSet | FittedGroups) else GroupSet.from_config(groups)
+        if metricName not in METRICS:
+            raise ValueError(f"metricName is one of {METRICS}, not {metricName!r}")
+        kwargs = {k: v for k, v in vars(self)["_input_kwargs"].items() if k != "groups" and v is not None}
+        self._setDefault(levels=20, metricName="mc_error", predictionCol="calibrated_score", labelCol="label")
+        self._set(**kwargs)
+
+    def isLargerBetter(self) -> bool:
+        """No: every metric is an error."""
+        return False
+
+    def cells(self, dataset: DataFrame) -> Cells:
+        """The cells that every metric is computed from."""
+        get = self.getOrDefault
+        weight = get("weightCol") if self.isSet("weightCol") else None
+        columns = ScoredColumns(get("predictionCol"), get("labelCol"), weight)
+        names = replace(WORKING, weight=WORKING.weight if weight else None, split=None)
+        frame = working_columns(dataset, columns, labelled=True)
+        frame = with_categories(frame, self._groups.families)
+        scale = FixedPoint.of(frame, names.weight)
+        base = get("levels") * max(1, -(-300 // get("levels")))
+        bins = ScoreBins(base, (_HALVINGS,) * base)
+        table = make_cells(frame, names, self._groups.families, bins, scale)
+        try:
+            chosen = (
+                self._groups
+                if isinstance(self._groups, FittedGroups)
+                else self._groups.fit(table.frame, "weight")
+            )
+            return table.collect(chosen)
+        finally:
+            table.release()
+
+    def _evaluate(self, dataset: DataFrame) -> float:
+        cells, metric = self.cells(dataset), self.getOrDefault("metricName")
+        if metric == "loss":
+            return cells.loss()
+        if metric == "worst_group_smece":
+            value = group_smooth_ece(cells).worst
+        else:
+            value = getattr(level_errors(cells, self.getOrDefault("levels")), metric)
+        return float("nan") if value is None else value
