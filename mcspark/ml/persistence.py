@@ -16,7 +16,7 @@ from mcspark.core.calibrator import calibrator_from_dict
 from mcspark.core.groups import FittedGroups
 from mcspark.core.stages import Stages
 from mcspark.errors import ConfigurationError, ContractError
-from mcspark.runtime.files import Files
+from mcspark.runtime.files import Files, beside, leaf
 
 if TYPE_CHECKING:
     from mcspark.ml.multicalibrator import MulticalibratorModel
@@ -40,7 +40,7 @@ class CalibratorWriter:
         return self
 
     def save(self, path: str) -> None:
-        """Write the folder.
+        """Write the folder: aside first, so that an old model stands until the new one is whole.
 
         Raises
         ------
@@ -49,17 +49,19 @@ class CalibratorWriter:
         """
         spark = SparkSession.active()
         files = Files(spark, path)
-        if files.exists(path):
-            if not self._overwrite:
-                raise ConfigurationError(f"{path} exists; call overwrite() to replace it")
-            files.delete(path)
+        place = files.qualify(path)
+        if files.exists(place) and not self._overwrite:
+            raise ConfigurationError(f"{path} exists; call overwrite() to replace it")
+        aside = beside(place, f".{leaf(place)}.staging")
+        files.delete(aside)
         for i, text in enumerate(self._model.texts):
-            files.write_text(f"{path}/trees_{i}.txt", text)
+            files.write_text(f"{aside}/trees_{i}.txt", text)
         if self._model.stages is not None:
             for name, table in _tables(self._model.stages).items():
-                spark.createDataFrame(table).coalesce(1).write.parquet(f"{path}/{name}")
-        # Last: a folder without it is no model.
-        files.write_text(f"{path}/model.json", json.dumps(_plain(self._model)))
+                spark.createDataFrame(table).coalesce(1).write.parquet(f"{aside}/{name}")
+        files.write_text(f"{aside}/model.json", json.dumps(_plain(self._model)))
+        files.delete(place)
+        files.move(aside, place)
 
 
 class CalibratorReader:

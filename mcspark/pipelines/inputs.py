@@ -146,6 +146,8 @@ def read_inputs(
         Whatever breaks the contract of the input.
     """
     config, spark, scored = run.config, run.spark, run.config.scored
+    if not families:
+        raise ConfigurationError(f"{run.job} needs groups; name columns or predicates below groups")
     if needs_label and not scored.label:
         raise ConfigurationError(f"{run.job} needs labels; name their column by scored.label")
     with run.stage("read", "read the schemas"):
