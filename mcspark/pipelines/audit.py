@@ -37,4 +37,4 @@ def audit(run: Run) -> dict[str, Any]:
         paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}
         publication.publish()
     summary = measured_summary(run, inputs, len(groups.names), len(cells.membership), metrics, paths)
-    return finish_run(run, target, summary)
+    return finish_run(run, target, summary, metrics)

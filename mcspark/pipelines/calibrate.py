@@ -14,9 +14,11 @@ from mcspark.core.rounds import Train
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.ml.baselines import Baseline
 from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
-from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
+from mcspark.ml.methods import estimator_of
+from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.row_training import RowTrainer
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.trees import SynapseTrainer
@@ -84,14 +86,16 @@ def calibrate(run: Run) -> dict[str, Any]:
             lease.check()
             publication.publish()
         paths["model"] = config.model.path
-        return finish_run(run, target, calibrated_summary(run, inputs, model, before, after, paths))
+        summary = calibrated_summary(run, inputs, model, before, after, paths)
+        return finish_run(run, target, summary, before, after)
 
 
 def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[MulticalibratorModel, Cells]:
     config, names = run.config, replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells"):
         learning = inputs.labelled.where(column(str(WORKING.split)) != F.lit(Role.test.name))
-        base = base_levels(config.evaluation.levels)
+        estimator = estimator_of(config.calibrator)
+        base = base_levels([*config.evaluation.levels, *estimator.grids])
         bins = choose_bins(learning, names, base, config.calibrator.score_bins, scale)
         table = make_cells(inputs.labelled, names, plan.families, bins, scale)
         try:
@@ -100,27 +104,14 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
         finally:
             table.release()
         log.info("cells made", cells=len(cells), signatures=len(cells.membership), groups=len(groups.names))
-    with run.stage("fit", "train the trees"):
+    with run.stage("fit", f"learn the calibrator ({config.calibrator.method})"):
+        if isinstance(estimator, Baseline):
+            return estimator.fit_cells(cells, groups), cells
         trainer = SynapseTrainer(run.spark, config.calibrator.timeout_seconds)
         train: Train = trainer
         if config.calibrator.training == "rows":
             train = RowTrainer(inputs.labelled, names, groups, bins, trainer)
-        model = _estimator(run).fit_cells(cells, groups, train)
-    return model, cells
-
-
-def _estimator(run: Run) -> Multicalibrator:
-    c = run.config.calibrator
-    return Multicalibrator(
-        learningRate=c.learning_rate,
-        featureFraction=c.feature_fraction,
-        maxTrees=c.max_trees,
-        earlyStoppingRounds=c.early_stopping_rounds,
-        link=c.link,
-        rounds=str(c.rounds),
-        minRowsInLeaf=c.min_rows_in_leaf,
-        seed=c.seed,
-    )
+        return estimator.fit_cells(cells, groups, train), cells
 
 
 def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel, scale: FixedPoint) -> Cells:

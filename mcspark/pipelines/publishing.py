@@ -18,6 +18,8 @@ from mcspark.errors import ConfigurationError
 from mcspark.pipelines.inputs import Inputs, output_columns
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary
+from mcspark.report.page import render
+from mcspark.runtime.files import Files
 
 CALIBRATED = "__calibrated"
 """Working column of the calibrated score."""
@@ -69,8 +71,26 @@ def stage_metrics(run: Run, publication: Publication, target: Target, measured: 
     return place.leaf
 
 
-def finish_run(run: Run, target: Target, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the manifest; returns the summary line without its total time."""
+def write_report(run: Run, summary: Mapping[str, Any], before: Metrics, after: Metrics | None) -> str | None:
+    """Write the report, if the configuration asks for one; returns its path."""
+    if run.config.report is None:
+        return None
+    pairs = zip(before.groups, after.groups if after else [None] * len(before.groups), strict=True)
+    page = render(summary, list(pairs), run.config.redacted())
+    Files(run.spark, run.config.report.path).write_text(run.config.report.path, page)
+    return run.config.report.path
+
+
+def finish_run(
+    run: Run,
+    target: Target,
+    summary: Mapping[str, Any],
+    before: Metrics | None = None,
+    after: Metrics | None = None,
+) -> dict[str, Any]:
+    """Write report and manifest; returns the summary line without its total time."""
+    if before is not None and (report := write_report(run, summary, before, after)):
+        summary = {**summary, "paths": {**summary["paths"], "report": report}}
     result = {key: value for key, value in summary.items() if key not in ("status", "run_id")}
     path = write_manifest(
         run.spark,
