@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mcspark.ml.baselines import LSBoost, MCBoost, Multiaccuracy, SquareLev, Uncalibrated
     from mcspark.ml.evaluation import MulticalibrationEvaluator
     from mcspark.ml.groups import GroupSet
     from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
@@ -16,13 +17,28 @@ try:
 except PackageNotFoundError:  # shipped as plain files, by --py-files
     __version__ = "unknown"
 
-__all__ = ["GroupSet", "MulticalibrationEvaluator", "Multicalibrator", "MulticalibratorModel"]
+__all__ = [
+    "GroupSet",
+    "LSBoost",
+    "MCBoost",
+    "Multiaccuracy",
+    "MulticalibrationEvaluator",
+    "Multicalibrator",
+    "MulticalibratorModel",
+    "SquareLev",
+    "Uncalibrated",
+]
 
 _HOMES = {
     "GroupSet": "mcspark.ml.groups",
+    "LSBoost": "mcspark.ml.baselines",
+    "MCBoost": "mcspark.ml.baselines",
+    "Multiaccuracy": "mcspark.ml.baselines",
     "MulticalibrationEvaluator": "mcspark.ml.evaluation",
     "Multicalibrator": "mcspark.ml.multicalibrator",
     "MulticalibratorModel": "mcspark.ml.multicalibrator",
+    "SquareLev": "mcspark.ml.baselines",
+    "Uncalibrated": "mcspark.ml.baselines",
 }
 
 

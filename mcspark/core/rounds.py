@@ -12,7 +12,7 @@ approximation as fine as the score bins. What is shipped is always evaluated on 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -54,6 +54,8 @@ class TreeSettings:
     min_rows_in_leaf : int
         Fewest rows in a leaf, counted in weight.
     seed : int
+    refit : bool
+        Grow the trees again, as many as the early-stopping rows chose, on those rows too.
     """
 
     learning_rate: float = 0.1
@@ -63,6 +65,7 @@ class TreeSettings:
     link: Link = "identity"
     min_rows_in_leaf: int = 20
     seed: int = 1
+    refit: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class TrainingTable:
     weight : ndarray, shape (C,)
         Positive; scaled so that a row of the fitting part weighs 1 on average.
     stop : ndarray of bool, shape (C,)
-        Cells that only stop the boosting.
+        Cells that only stop the boosting. None at all: ``max_trees`` are grown.
     offset : ndarray, shape (C,), optional
         Log-odds that the trees start from, with the logit link.
     min_weight_in_leaf : float
@@ -170,7 +173,8 @@ def fit_stages(
     """
     cells = cells.of_role(Role.fit, Role.early_stopping)
     cells = cells.take(cells.weight > 0)
-    stages, texts, log = Stages((), cells.groups), [], []
+    stages, log = Stages((), cells.groups), []
+    texts: list[str] = []
     state = _clipped_mean(cells)
     if not _both_parts(cells):
         return StagesFit(stages, (), ())
@@ -184,7 +188,22 @@ def fit_stages(
             break
         stages, state = stages.then(stage), after
         texts.append(text)
+    if settings.refit:
+        stages, texts = _refit(cells, stages, settings, train)
     return StagesFit(stages, tuple(texts), tuple(log))
+
+
+def _refit(cells: Cells, chosen: Stages, settings: TreeSettings, train: Train) -> tuple[Stages, list[str]]:
+    """The same stages with as many trees each, grown on all of these cells; nothing is judged again."""
+    cells = replace(cells, role=np.full(len(cells), Role.fit, dtype=np.int64))
+    stages, texts, state = Stages((), cells.groups), [], _clipped_mean(cells)
+    for stage in chosen.stages:
+        same = replace(settings, link=stage.link, max_trees=stage.trees)
+        again, text = _one_round(cells, state, same, train, first=not stages.stages)
+        state = SignatureScorer(Stages((again,), cells.groups), cells.membership)(state, cells.signature)
+        stages = stages.then(again)
+        texts.append(text)
+    return stages, texts
 
 
 @dataclass(frozen=True)

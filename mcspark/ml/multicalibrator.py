@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import structlog
 from pyspark import keyword_only
 from pyspark.ml import Estimator, Model
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from mcspark.core.cells import Cells, Role
+from mcspark.core.calibrator import SignatureCalibrator
+from mcspark.core.cells import Cells
 from mcspark.core.groups import FittedGroups
-from mcspark.core.levels import base_levels
 from mcspark.core.rounds import (
     Round,
     Saturation,
@@ -26,11 +25,11 @@ from mcspark.core.rounds import (
 )
 from mcspark.core.stages import Stages
 from mcspark.errors import ContractError
-from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet, with_categories
-from mcspark.ml.params import CalibratorParams
+from mcspark.ml.learning import learning_cells
+from mcspark.ml.params import TreeParams
 from mcspark.ml.persistence import CalibratorReader, CalibratorWriter
-from mcspark.ml.scoring import SignatureCalibrator, with_calibrated
+from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.trees import SynapseTrainer
 from mcspark.ml.working import WORKING, without_working, working_columns
 
@@ -56,7 +55,7 @@ class FitSummary:
     saturation: Saturation | None = None
 
 
-class Multicalibrator(CalibratorParams, Estimator["MulticalibratorModel"]):
+class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
     """Learns the paper's calibrator: depth-2 trees over the score and the groups, fitted to the residual.
 
     Parameters
@@ -75,6 +74,8 @@ class Multicalibrator(CalibratorParams, Estimator["MulticalibratorModel"]):
         See :class:`mcspark.core.rounds.TreeSettings`.
     rounds : str
         A whole number, or ``auto``.
+    refit : bool
+        Choose the number of trees on the early-stopping rows, then grow them on those rows too.
     scoreBins : int
         Wanted number of equally heavy score bins beside the edges of the levels.
     levels : list of int
@@ -109,6 +110,7 @@ class Multicalibrator(CalibratorParams, Estimator["MulticalibratorModel"]):
         minRowsInLeaf: int = 20,
         seed: int = 1,
         levels: list[int] | None = None,
+        refit: bool = False,
         timeoutSeconds: float = 3600.0,
     ) -> None:
         super().__init__()
@@ -118,23 +120,9 @@ class Multicalibrator(CalibratorParams, Estimator["MulticalibratorModel"]):
             self.setGroups(groups)
 
     def _fit(self, dataset: DataFrame) -> MulticalibratorModel:
-        groups = self.getGroups()
-        columns = self._columns()
-        frame = working_columns(dataset, columns, labelled=True)
-        frame = with_categories(frame, groups.families)
-        names = replace(WORKING, weight=WORKING.weight if columns.weight else None)
-        learning = frame.where(F.col(str(WORKING.split)) != Role.test.name)
-        scale = FixedPoint.of(frame, names.weight)
-        base = base_levels(self.getOrDefault("levels"))
-        bins = choose_bins(learning, names, base, self.getOrDefault("scoreBins"), scale)
-        table = make_cells(frame, names, groups.families, bins, scale)
-        try:
-            chosen = groups.fit(table.frame, "weight")
-            cells = table.collect(chosen)
-        finally:
-            table.release()
+        cells, groups = learning_cells(dataset, self)
         trainer = SynapseTrainer(dataset.sparkSession, self.getOrDefault("timeoutSeconds"))
-        return self.fit_cells(cells, chosen, trainer)
+        return self.fit_cells(cells, groups, trainer)
 
     def fit_cells(
         self, cells: Cells, groups: FittedGroups, train: Train, *, saturation: bool = True
@@ -164,6 +152,11 @@ class Multicalibrator(CalibratorParams, Estimator["MulticalibratorModel"]):
         return self._copyValues(model)
 
     @property
+    def grids(self) -> tuple[int, ...]:
+        """Grids whose edges must be score bin edges, beside those of the evaluation: none."""
+        return ()
+
+    @property
     def settings(self) -> TreeSettings:
         """How an ensemble is grown."""
         get = self.getOrDefault
@@ -175,6 +168,7 @@ class Multicalibrator(CalibratorParams, Estimator["MulticalibratorModel"]):
             link=get("link"),
             min_rows_in_leaf=get("minRowsInLeaf"),
             seed=get("seed"),
+            refit=get("refit"),
         )
 
     def _rounds(self) -> int | Literal["auto"]:
@@ -182,7 +176,7 @@ class Multicalibrator(CalibratorParams, Estimator["MulticalibratorModel"]):
         return "auto" if value == "auto" else int(value)
 
 
-class MulticalibratorModel(CalibratorParams, Model):
+class MulticalibratorModel(TreeParams, Model):
     """A fitted calibrator: turns (score, groups) into a calibrated score. Needs no SynapseML.
 
     Parameters

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from pyspark.ml.param import Param, Params, TypeConverters
 
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.groups import GroupSet
 
-_PARAMETERS: dict[str, tuple[str, Any, Any]] = {
+Table = dict[str, tuple[str, Any, Any]]
+"""Name of each parameter: what it means, the converter of its value, and its default (None: unset)."""
+
+SomeParams = TypeVar("SomeParams", bound="CalibratorParams")
+
+_SHARED: Table = {
     "scoreCol": ("column of the score, a double in [0, 1]", TypeConverters.toString, "score"),
     "labelCol": ("column of the label in [0, 1]; null: not labelled", TypeConverters.toString, "label"),
     "weightCol": ("column of the non-negative weight", TypeConverters.toString, None),
     "splitCol": ("column that says fit, early_stopping or test", TypeConverters.toString, "split"),
     "predictionCol": ("column to add: the calibrated score", TypeConverters.toString, "calibrated_score"),
+    "scoreBins": ("wanted equally heavy score bins beside the level edges", TypeConverters.toInt, 255),
+    "levels": ("evaluation grids", TypeConverters.toListInt, [10, 20, 30, 50, 75, 100]),
+}
+
+_TREES: Table = {
     "learningRate": ("shrinkage of each tree, in (0, 1]", TypeConverters.toFloat, 0.1),
     "featureFraction": ("share of the features each tree may use, in (0, 1]", TypeConverters.toFloat, 1.0),
     "maxTrees": ("most trees of a stage", TypeConverters.toInt, 5000),
@@ -26,26 +36,40 @@ _PARAMETERS: dict[str, tuple[str, Any, Any]] = {
     ),
     "link": ("identity, or logit for cross-entropy on the log-odds", TypeConverters.toString, "identity"),
     "rounds": ("number of stages, or auto", TypeConverters.toString, "1"),
-    "scoreBins": ("wanted equally heavy score bins beside the level edges", TypeConverters.toInt, 255),
     "minRowsInLeaf": ("fewest rows in a leaf, counted in weight", TypeConverters.toInt, 20),
+    "refit": (
+        "choose the number of trees held out, then grow them on all rows that are not test",
+        TypeConverters.toBoolean,
+        False,
+    ),
     "seed": ("seed of the training", TypeConverters.toInt, 1),
-    "levels": ("evaluation grids", TypeConverters.toListInt, [10, 20, 30, 50, 75, 100]),
     "timeoutSeconds": ("wall-clock limit of training one ensemble", TypeConverters.toFloat, 3600.0),
 }
 
 
-class CalibratorParams(Params):
-    """Columns and settings of a calibrator, as Spark ML parameters.
+def with_parameters(table: Table) -> Callable[[type[SomeParams]], type[SomeParams]]:
+    """Class decorator: add a :class:`Param` for every entry of the table, with its default."""
 
-    Every entry of the table above is a :class:`Param` of the class, such as ``scoreCol``.
-    """
+    def add(cls: type[SomeParams]) -> type[SomeParams]:
+        for name, (doc, converter, _) in table.items():
+            setattr(cls, name, Param(Params._dummy(), name, doc, converter))
+        defaults = {name: default for name, (_, _, default) in table.items() if default is not None}
+        cls.defaults = {**cls.defaults, **defaults}
+        return cls
+
+    return add
+
+
+class CalibratorParams(Params):
+    """Columns and bins that every calibrator has, as Spark ML parameters such as ``scoreCol``."""
+
+    defaults: ClassVar[dict[str, Any]] = {}
 
     groups: Param[Any] = Param(Params._dummy(), "groups", "the groups: a GroupSet")
 
     def __init__(self) -> None:
         super().__init__()
-        defaults = {name: default for name, (_, _, default) in _PARAMETERS.items() if default is not None}
-        self._setDefault(**defaults)
+        self._setDefault(**self.defaults)
 
     def setGroups(self, value: GroupSet | Mapping[str, Any]) -> CalibratorParams:
         """Set the groups, as a :class:`GroupSet` or the ``groups`` section of a configuration."""
@@ -76,5 +100,9 @@ class CalibratorParams(Params):
         return ScoredColumns(get("scoreCol"), get("labelCol"), weight, get("splitCol"))
 
 
-for _name, (_doc, _converter, _) in _PARAMETERS.items():
-    setattr(CalibratorParams, _name, Param(Params._dummy(), _name, _doc, _converter))
+with_parameters(_SHARED)(CalibratorParams)
+
+
+@with_parameters(_TREES)
+class TreeParams(CalibratorParams):
+    """Settings of the trees, such as ``learningRate``, beside those that every calibrator has."""

@@ -122,9 +122,7 @@ def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> Multicalibr
     groups = FittedGroups.from_dict(plain["groups"])
     if list(groups.names) != plain["group_names"]:
         raise ValueError("the group definitions and the group names disagree")
-    calibrator = calibrator_from_dict(plain["method"], plain["calibrator"])
-    if tuple(calibrator.groups) != groups.names:
-        raise ValueError("the calibrator and the groups disagree about the order of features")
+    calibrator = calibrator_from_dict(plain["method"], plain["calibrator"], groups.names)
     model = cls(groups, calibrator, method=plain["method"])
     columns = plain["columns"]
     if set(columns) != set(_COLUMNS) or not all(isinstance(v, str) and v for v in columns.values()):

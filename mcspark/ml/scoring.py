@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 
+from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.groups import FittedGroups
-from mcspark.core.levels import FloatArray, IntArray
+from mcspark.core.levels import IntArray
 from mcspark.ml.groups import with_signature, word_names
-
-
-class SignatureCalibrator(Protocol):
-    """What every fitted calibrator can do: score rows by the groups of their signature."""
-
-    def apply_signatures(
-        self, score: FloatArray, signature: IntArray, membership: NDArray[np.bool_]
-    ) -> FloatArray:
-        """Calibrated scores, shape (N,), range [0, 1]; arguments as in ``core.stages``."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON form."""
 
 
 def with_calibrated(

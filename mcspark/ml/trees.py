@@ -94,9 +94,7 @@ def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
         featuresCol="features",
         labelCol="target",
         weightCol="weight",
-        validationIndicatorCol="stop",
         numIterations=settings.max_trees,
-        earlyStoppingRound=settings.early_stopping_rounds,
         learningRate=settings.learning_rate,
         featureFraction=settings.feature_fraction,
         numLeaves=4,
@@ -111,6 +109,8 @@ def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
         deterministic=True,
         passThroughArgs="force_col_wise=true",
     )
+    if table.stop.any():
+        estimator.setValidationIndicatorCol("stop").setEarlyStoppingRound(settings.early_stopping_rounds)
     return estimator.setInitScoreCol("offset") if table.offset is not None else estimator
 
 
@@ -124,8 +124,8 @@ def check_table(table: TrainingTable) -> None:
             )
     if not (table.weight > 0).all():
         raise McsparkError("a cell without weight reached the trainer; nothing was trained")
-    if table.stop.all() or not table.stop.any():
-        raise McsparkError("training needs both fitting and early-stopping cells; nothing was trained")
+    if table.stop.all():
+        raise McsparkError("training needs cells that are not for early stopping; nothing was trained")
 
 
 def _repeat_few(table: TrainingTable) -> TrainingTable:
@@ -166,7 +166,7 @@ def materialised(frame: DataFrame) -> Iterator[DataFrame]:
 def cut_at_best(text: str, table: TrainingTable, settings: TreeSettings) -> str:
     """LightGBM cuts at the best tree only if its patience ran out; at the cap the cut is made here."""
     trees = parse_trees(text)
-    if len(trees) < settings.max_trees:
+    if len(trees) < settings.max_trees or not table.stop.any():
         return text
     losses = held_out_curve(text, table, settings)
     return keep_trees(text, int(np.argmin(losses)) + 1)

@@ -1,0 +1,50 @@
+"""From a labelled table to the cells that a calibrator learns from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mcspark.core.cells import Cells, Role
+from mcspark.core.groups import FittedGroups
+from mcspark.core.levels import base_levels
+from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
+from mcspark.ml.groups import with_categories
+from mcspark.ml.params import CalibratorParams
+from mcspark.ml.working import WORKING, working_columns
+
+
+def learning_cells(
+    dataset: DataFrame, params: CalibratorParams, grids: tuple[int, ...] = ()
+) -> tuple[Cells, FittedGroups]:
+    """Cells of the labelled rows, test rows included, and the groups chosen on them.
+
+    Parameters
+    ----------
+    dataset : DataFrame
+    params : CalibratorParams
+        Columns, groups, evaluation grids and score bins.
+    grids : tuple of int
+        Grids that the method needs beside those of the evaluation.
+
+    Raises
+    ------
+    ContractError
+        If a column is missing, a value is out of range, or no row has any weight.
+    """
+    wanted, columns = params.getGroups(), params._columns()
+    frame = working_columns(dataset, columns, labelled=True)
+    frame = with_categories(frame, wanted.families)
+    names = replace(WORKING, weight=WORKING.weight if columns.weight else None)
+    learning = frame.where(F.col(str(WORKING.split)) != Role.test.name)
+    scale = FixedPoint.of(frame, names.weight)
+    base = base_levels([*params.getOrDefault("levels"), *grids])
+    bins = choose_bins(learning, names, base, params.getOrDefault("scoreBins"), scale)
+    table = make_cells(frame, names, wanted.families, bins, scale)
+    try:
+        groups = wanted.fit(table.frame, "weight")
+        return table.collect(groups), groups
+    finally:
+        table.release()

@@ -1,0 +1,47 @@
+"""The calibrator that a configuration asks for."""
+
+from __future__ import annotations
+
+from mcspark.config import Calibrator
+from mcspark.ml.baselines import Baseline, LSBoost, MCBoost, Multiaccuracy, SquareLev, Uncalibrated
+from mcspark.ml.multicalibrator import Multicalibrator
+
+
+def estimator_of(settings: Calibrator) -> Multicalibrator | Baseline:
+    """An estimator with the settings of the ``calibrator`` section; groups and columns are not set."""
+    return _trees(settings) if settings.method == "trees" else _baseline(settings)
+
+
+def _trees(c: Calibrator) -> Multicalibrator:
+    return Multicalibrator(
+        learningRate=c.learning_rate,
+        featureFraction=c.feature_fraction,
+        maxTrees=c.max_trees,
+        earlyStoppingRounds=c.early_stopping_rounds,
+        link=c.link,
+        rounds=str(c.rounds),
+        minRowsInLeaf=c.min_rows_in_leaf,
+        refit=c.refit,
+        seed=c.seed,
+        timeoutSeconds=float(c.timeout_seconds),
+    )
+
+
+def _baseline(c: Calibrator) -> Baseline:
+    if c.method == "multiaccuracy":
+        return Multiaccuracy(penalties=list(c.multiaccuracy.penalties))
+    if c.method == "mcboost":
+        m = c.mcboost
+        return MCBoost(grid=m.levels, maxPatches=m.max_patches, patience=m.patience)
+    if c.method == "lsboost":
+        s = c.lsboost
+        return LSBoost(
+            grid=s.levels, depth=s.depth, learningRate=s.learning_rate, subsample=s.subsample,
+            maxRounds=s.max_rounds, patience=s.patience, seed=c.seed,
+        )  # fmt: skip
+    if c.method == "squarelev":
+        return SquareLev(
+            maxRounds=c.squarelev.max_rounds, patience=c.early_stopping_rounds,
+            minRowsInLeaf=c.min_rows_in_leaf,
+        )  # fmt: skip
+    return Uncalibrated()
