@@ -221,6 +221,15 @@ class FittedGroups:
         return groups
 
 
+def distinct_rows(words: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct signatures, shape (S, W), in order, and the place of each of ``words``, shape (N,)."""
+    if words.shape[1] == 1:  # much faster than NumPy's comparison of rows
+        values, place = np.unique(words[:, 0], return_inverse=True)
+        return values[:, None], place.reshape(-1)
+    values, place = np.unique(words, axis=0, return_inverse=True)
+    return values, place.reshape(-1)
+
+
 def _family_from_dict(plain: dict[str, Any]) -> Family:
     unknown = set(plain) - set(Family.__dataclass_fields__)
     if unknown:

@@ -123,6 +123,10 @@ class ScoreBins:
         base_level = np.repeat(np.arange(self.base), 2 ** np.asarray(self.depth, dtype=np.int64))
         return np.asarray(base_level // (self.base // m), dtype=np.int64)
 
+    def coarser(self) -> ScoreBins:
+        """Bins twice as wide, down to the base levels."""
+        return ScoreBins(self.base, tuple(max(d - 1, 0) for d in self.depth))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form."""
         return {"base": self.base, "depth": list(self.depth)}

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import structlog
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.core.cells import SUMS, Cells, Role
-from mcspark.core.groups import Family, FittedGroups
+from mcspark.core.groups import Family, FittedGroups, distinct_rows
 from mcspark.core.levels import MAX_DEPTH, ScoreBins
 from mcspark.errors import ContractError
 from mcspark.ml.groups import category_name, with_signature, word_names
-from mcspark.ml.levels import level_column, with_bin
+from mcspark.ml.levels import int_array, level_column, with_bin
+
+log = structlog.get_logger(__name__)
 
 MAX_DRIVER_CELLS = 12_000_000
 """Cells that the driver holds at the most, about 1 GB."""
@@ -131,41 +134,52 @@ class CellTable:
         """Free the disk."""
         self.frame.unpersist()
 
-    def collect(self, groups: FittedGroups) -> Cells:
+    def collect(self, groups: FittedGroups, most: int = MAX_DRIVER_CELLS) -> Cells:
         """Sum the categories up to signatures and bring the cells to the driver, in an order of their own.
+
+        Where they would be more than ``most``, score bins are merged in the cluster until they are not.
 
         Raises
         ------
         ContractError
-            If there are more cells than the driver should hold.
+            If even the base levels make more cells.
         """
-        keys = ["__role", *word_names(groups), "__bin"]
-        table = with_signature(self.frame, groups).groupBy(*keys).agg(*[F.sum(n).alias(n) for n in SUMS])
-        table = table.persist(StorageLevel.DISK_ONLY)
-        try:
-            return self._to_driver(table, groups)
-        finally:
-            table.unpersist()
+        bins = self.bins
+        while True:
+            table = self._by_signature(groups, bins).persist(StorageLevel.DISK_ONLY)
+            try:
+                count = table.count()
+                if count <= most:
+                    return self._to_driver(_collect(table, count), groups, bins)
+            finally:
+                table.unpersist()
+            if not any(bins.depth):
+                raise ContractError(
+                    f"the labelled rows fall into {count} cells, more than the {most} that the driver takes; "
+                    "use fewer groups: raise groups.min_share, or leave a column out"
+                )
+            bins = bins.coarser()
+            log.warning("too many cells for the driver: score bins are merged", cells=count, bins=bins.n_bins)
 
-    def _to_driver(self, table: DataFrame, groups: FittedGroups) -> Cells:
-        count = table.count()
-        if count > MAX_DRIVER_CELLS:
-            raise ContractError(
-                f"the labelled rows fall into {count} cells, more than the {MAX_DRIVER_CELLS} that the "
-                "driver takes; use fewer groups (raise groups.min_share) or fewer score bins (lower "
-                "calibrator.score_bins)"
-            )
-        data = _collect(table, count)
+    def _by_signature(self, groups: FittedGroups, bins: ScoreBins) -> DataFrame:
+        frame = with_signature(self.frame, groups)
+        if bins != self.bins:
+            merged = int_array(bins.assign(self.bins.edges()[:-1]))
+            frame = frame.withColumn("__bin", F.get(merged, F.col("__bin")))
+        keys = ["__role", *word_names(groups), "__bin"]
+        return frame.groupBy(*keys).agg(*[F.sum(n).alias(n) for n in SUMS])
+
+    def _to_driver(self, data: pd.DataFrame, groups: FittedGroups, bins: ScoreBins) -> Cells:
         words = data[word_names(groups)].to_numpy(np.int64)
         order = np.lexsort((data["__bin"], *words.T[::-1], data["__role"]))
-        signatures, signature = np.unique(words[order], axis=0, return_inverse=True)
+        signatures, signature = distinct_rows(words[order])
         scales = dict.fromkeys(SUMS, self.scale.weight) | {"n": 1.0, "weight_sq": self.scale.weight_sq}
         return Cells(
-            self.bins,
+            bins,
             groups.names,
             groups.membership(signatures),
             data["__bin"].to_numpy(np.int64)[order],
-            signature.reshape(-1).astype(np.int64),
+            signature,
             data["__role"].to_numpy(np.int64)[order],
             **{name: data[name].to_numpy(np.float64)[order] / scales[name] for name in SUMS},
         )

@@ -12,8 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 
 from mcspark.core.calibrator import SignatureCalibrator
-from mcspark.core.groups import FittedGroups
-from mcspark.core.levels import IntArray
+from mcspark.core.groups import FittedGroups, distinct_rows
 from mcspark.ml.groups import with_signature, word_names
 
 
@@ -42,18 +41,11 @@ def with_calibrated(
 
 def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator) -> Callable[..., Column]:
     def score_batch(score: pd.Series[float], *words: pd.Series[int]) -> pd.Series[float]:
-        signatures, signature = distinct_rows([np.asarray(w, dtype=np.int64) for w in words])
+        signatures, signature = distinct_rows(
+            np.stack([np.asarray(w, dtype=np.int64) for w in words], axis=1)
+        )
         membership = groups.membership(signatures)
         return pd.Series(calibrator.apply_signatures(score.to_numpy(np.float64), signature, membership))
 
     # The type by name: Spark would read it from annotations that do not exist at run time.
     return cast("Callable[..., Column]", pandas_udf(score_batch, "double", PandasUDFType.SCALAR))
-
-
-def distinct_rows(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
-    """Distinct rows of these columns, shape (S, W), and the place of each row among them, shape (N,)."""
-    if len(columns) == 1:
-        values, place = np.unique(columns[0], return_inverse=True)
-        return values[:, None], place.reshape(-1)
-    values, place = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return values, place.reshape(-1)
