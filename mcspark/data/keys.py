@@ -33,13 +33,15 @@ def check_unique(df: DataFrame, key: Sequence[str], *, source: str, mend: str) -
     ContractError
         With the number of repeated keys, the rows that have them, and up to five of them.
     """
-    present = df.select(*(column(name) for name in key)).dropna()
-    hashes = present.select(F.xxhash64(*(column(name) for name in key)).alias(_HASH))
+    hashed = F.xxhash64(*(column(name) for name in key)).alias(_HASH)
+    present = df.select(*(column(name) for name in key), hashed)
+    for name in key:
+        present = present.where(column(name).isNotNull())
+    hashes = present.select(_HASH)
     repeated = hashes.groupBy(_HASH).count().where("count > 1").select(_HASH)
     if not repeated.take(1):
         return
-    suspects = present.withColumn(_HASH, F.xxhash64(*(column(name) for name in key)))
-    suspects = suspects.join(repeated, on=_HASH, how="left_semi")
+    suspects = present.join(repeated, on=_HASH, how="left_semi")
     keys = suspects.groupBy(*(column(name) for name in key)).agg(F.count(F.lit(1)).alias("__rows"))
     keys = keys.where("__rows > 1")
     total = keys.agg(F.count(F.lit(1)), F.sum("__rows")).head()

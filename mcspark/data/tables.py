@@ -143,7 +143,9 @@ def _refused_when_unreadable(name: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JJavaError) as error:
         # Spark reports some of its own conditions as plain Java exceptions.
-        reason = java_reason(error) if isinstance(error, Py4JJavaError) else str(error).strip().splitlines()[0]
+        reason = (
+            java_reason(error) if isinstance(error, Py4JJavaError) else str(error).strip().splitlines()[0]
+        )
         if "DATA_SOURCE_NOT_FOUND" in reason:
             raise ConfigurationError(
                 f"{name}: Spark has no reader for this format ({reason}); add its jars with --packages"

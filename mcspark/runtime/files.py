@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -13,6 +14,9 @@ from mcspark.errors import ConfigurationError
 
 MAX_TEXT = 64 * 1024 * 1024
 """No text file that a job reads back is larger, in bytes."""
+
+
+_ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//[^/]*)?")
 
 
 def java_reason(error: Py4JJavaError) -> str:
@@ -151,9 +155,8 @@ class Files:
         ConfigurationError
             If it cannot be written.
         """
-        folder, name = parent(path), leaf(path)
-        self.make_folder(folder)
-        temporary = f"{folder}/.{name}.writing-{os.getpid()}"
+        self.make_folder(parent(path))
+        temporary = beside(path, f".{leaf(path)}.writing-{os.getpid()}")
         try:
             self._write(temporary, text)
             self._replace(temporary, path)
@@ -214,10 +217,12 @@ def parent(path: str) -> str:
     ConfigurationError
         If the path is the root of its file system.
     """
-    head, _, tail = path.rstrip("/").rpartition("/")
-    if not tail or head.endswith("/") or head.endswith(":"):
+    root = _ROOT.match(path)
+    below = path[root.end() if root else 0 :].rstrip("/")
+    if not below:
         raise ConfigurationError(f"{path}: the root of a file system; name a folder below it")
-    return head
+    head = below.rpartition("/")[0] or ("/" if below.startswith("/") else ".")
+    return f"{root.group() if root else ''}{head}"
 
 
 def leaf(path: str) -> str:
@@ -227,4 +232,4 @@ def leaf(path: str) -> str:
 
 def beside(path: str, name: str) -> str:
     """The sibling ``name`` of the path."""
-    return f"{parent(path)}/{name}"
+    return f"{parent(path).rstrip('/')}/{name}"
