@@ -66,9 +66,10 @@ class Family:
         if self.kind == "bins":
             assert self.bins is not None
             k = int(category)
-            return f"{self.column}=[{self.bins[k]:g},{self.bins[k + 1]:g})"
+            return f"{self.column}=[{_shortest(self.bins[k])},{_shortest(self.bins[k + 1])})"
         if self.kind == "divide":
-            return f"{self.column}/{self.divide_by:g}={category}"
+            assert self.divide_by is not None
+            return f"{self.column}/{_shortest(self.divide_by)}={category}"
         return f"{self.column}={category}"
 
     @property
@@ -230,6 +231,12 @@ def distinct_rows(words: IntArray) -> tuple[IntArray, IntArray]:
     return values, place.reshape(-1)
 
 
+def _shortest(number: float) -> str:
+    """The shortest text that is this number and no other, so that no two bins have one name."""
+    text = repr(float(number))
+    return text.removesuffix(".0")
+
+
 def _family_from_dict(plain: dict[str, Any]) -> Family:
     unknown = set(plain) - set(Family.__dataclass_fields__)
     if unknown:
@@ -241,6 +248,8 @@ def _family_from_dict(plain: dict[str, Any]) -> Family:
     seen = tuple(plain.get("seen", ()))
     if not all(isinstance(c, str | int) and not isinstance(c, bool) for c in (*categories, *seen)):
         raise ValueError("a category is neither a string nor an integer")
+    if len({type(c) for c in categories}) > 1 or (kind != "value" and any(isinstance(c, str) for c in seen)):
+        raise ValueError("the categories of a family of groups are of different types")
     bins = tuple(float(b) for b in plain["bins"]) if plain.get("bins") is not None else None
     family = Family(
         kind=kind,
@@ -255,6 +264,10 @@ def _family_from_dict(plain: dict[str, Any]) -> Family:
     wanted = {"bins": family.bins, "divide": family.divide_by, "predicate": family.where}.get(kind, True)
     if wanted is None or (kind == "predicate" and categories != (1,)):
         raise ValueError(f"a family of kind {kind} lacks its definition")
+    if family.divide_by is not None and not 0 < family.divide_by < np.inf:
+        raise ValueError("divide_by of a family of groups is not positive and finite")
+    if family.bins is not None and not (np.isfinite(family.bins).all() and (np.diff(family.bins) > 0).all()):
+        raise ValueError("the edges of a family of groups do not increase")
     if kind == "bins" and not all(
         isinstance(c, int) and 0 <= c < len(family.bins or ()) - 1 for c in categories
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +10,22 @@ from typing import Any
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DataType, IntegralType, NumericType, StringType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    NumericType,
+    StringType,
+)
 
 from mcspark.config import Groups
 from mcspark.config.identifiers import quote_identifier
 from mcspark.config.predicates import check_predicate
 from mcspark.core.groups import Category, Family, FittedGroups, Kind
 from mcspark.errors import ContractError
+from mcspark.runtime.columns import column
 
 MAX_CATEGORIES = 10_000
 """A column with more distinct values than this is no group column."""
@@ -93,9 +103,11 @@ class GroupSet:
                 Family(**{**vars(family), "categories": kept, "seen": () if family.where else tuple(seen)})
             )
         fitted = FittedGroups(tuple(families), (), tuple(dropped))
-        if self.intersections == 1:
-            return fitted
-        return fitted.with_pairs(*signature_weights(frame, fitted, weight), self.min_share)
+        if self.intersections == 2:
+            fitted = fitted.with_pairs(*signature_weights(frame, fitted, weight), self.min_share)
+        if twice := [name for name, n in Counter(fitted.names).items() if n > 1]:
+            raise ContractError(f"two groups have the name {twice[0]!r}; rename the predicate of that name")
+        return fitted
 
 
 def category_name(i: int) -> str:
@@ -111,12 +123,26 @@ def word_names(groups: FittedGroups) -> list[str]:
 def with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame:
     """Add the category of each family, null where the attribute is missing or in no bin.
 
-    Integral categories are ``bigint``, predicates are 0 or 1, all others strings.
+    Integral categories are ``bigint``, predicates are 0 or 1, all others strings. NaN is a missing attribute.
+
+    Raises
+    ------
+    ContractError
+        If an attribute has another type than the categories that were chosen before, or no number where
+        one is needed.
     """
-    types = {f.name: f.dataType for f in frame.schema.fields}
-    return frame.withColumns(
-        {category_name(i): _category(family, types.get(family.column)) for i, family in enumerate(families)}
-    )
+    types = {f.name.lower(): f.dataType for f in frame.schema.fields}
+    categories = {
+        category_name(i): _category(family, types.get(family.column.lower()))
+        for i, family in enumerate(families)
+    }
+    # Predicates are texts that read the attributes by their names: NaN must be gone from the columns.
+    read = {name.lower() for family in families if family.where for name in family.columns}
+    floats = [f.name for f in frame.schema.fields if f.name.lower() in read and _is_float(f.dataType)]
+    kept = {f"__given_{i}": column(name) for i, name in enumerate(floats)}
+    without_nan = {name: F.nanvl(column(name), F.lit(None)) for name in floats}
+    frame = frame.withColumns(kept).withColumns(without_nan).withColumns(categories)
+    return frame.withColumns(dict(zip(floats, map(column, kept), strict=True))).drop(*kept)
 
 
 def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:
@@ -145,7 +171,7 @@ def unseen_categories(frame: DataFrame, groups: FittedGroups) -> dict[str, int]:
     """Rows whose category was never met when the groups were chosen, by attribute column."""
     counts = []
     for i, family in enumerate(groups.families):
-        if family.seen and family.kind != "predicate":
+        if family.kind != "predicate":
             category = F.col(category_name(i))
             known = category.isin(list(family.seen))
             counts.append(F.count_if(category.isNotNull() & ~known).alias(family.column))
@@ -160,24 +186,34 @@ def _category(family: Family, kind: DataType | None) -> Column:
     if family.kind == "predicate":
         assert family.where is not None
         return F.coalesce(F.expr(family.where).cast("int"), F.lit(0)).cast("long")
-    column = F.col(quote_identifier(family.column))
+    value = column(family.column)
+    if _is_float(kind):
+        value = F.nanvl(value, F.lit(None))
     if family.kind == "value":
-        if isinstance(kind, IntegralType | BooleanType):
-            return column.cast("long")
-        return column.cast("string")
+        whole = isinstance(kind, IntegralType | BooleanType)
+        if any(isinstance(c, int) != whole for c in family.categories):
+            raise ContractError(
+                f"column {family.column!r} is {kind.simpleString() if kind else 'unknown'}, but was "
+                f"{'text' if whole else 'whole numbers'} when the groups were chosen; store it with that type"
+            )
+        return value.cast("long" if whole else "string")
     if isinstance(kind, StringType):
         # Attributes of a CSV arrive as text; what is no number is in no bin.
-        column = column.cast("double")
+        value = F.expr(f"try_cast({quote_identifier(family.column)} as double)")
     elif not isinstance(kind, NumericType):
         raise ContractError(
             f"groups over column {family.column!r} need numbers for bins or divide_by, "
             f"but its type is {kind.simpleString() if kind else 'unknown'}"
         )
     if family.kind == "divide":
-        return F.floor(column / F.lit(family.divide_by)).cast("long")
+        return F.floor(value / F.lit(family.divide_by)).cast("long")
     assert family.bins is not None
-    place = sum(((column >= F.lit(edge)).cast("long") for edge in family.bins[1:-1]), F.lit(0).cast("long"))
-    return F.when((column >= F.lit(family.bins[0])) & (column < F.lit(family.bins[-1])), place)
+    place = sum(((value >= F.lit(edge)).cast("long") for edge in family.bins[1:-1]), F.lit(0).cast("long"))
+    return F.when((value >= F.lit(family.bins[0])) & (value < F.lit(family.bins[-1])), place)
+
+
+def _is_float(kind: DataType | None) -> bool:
+    return isinstance(kind, FloatType | DoubleType)
 
 
 def _category_shares(

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pyspark.sql import SparkSession
 
+from mcspark.config import check_predicate
 from mcspark.core.calibrator import calibrator_from_dict
 from mcspark.core.groups import FittedGroups
 from mcspark.core.stages import Stages
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 64 * 1024 * 1024
-_KEYS = {"schema_version", "mcspark", "method", "groups", "group_names", "calibrator", "columns", "trees"}
+_KEYS = {
+    "schema_version", "mcspark", "method", "groups", "group_names", "calibrator", "columns", "trees",
+    "sha256",
+}  # fmt: skip
 _COLUMNS = ("scoreCol", "predictionCol")
 
 
@@ -92,7 +97,7 @@ class CalibratorReader:
 
 
 def _plain(model: MulticalibratorModel) -> dict[str, Any]:
-    return {
+    plain = {
         "schema_version": SCHEMA_VERSION,
         "mcspark": _own_version(),
         "method": model.method,
@@ -102,6 +107,13 @@ def _plain(model: MulticalibratorModel) -> dict[str, Any]:
         "columns": {name: model.getOrDefault(name) for name in _COLUMNS},
         "trees": len(model.texts),
     }
+    return {**plain, "sha256": _digest(plain)}
+
+
+def _digest(plain: dict[str, Any]) -> str:
+    """SHA-256 of everything else in the file: a changed number is found, not shipped."""
+    rest = {key: value for key, value in plain.items() if key != "sha256"}
+    return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> MulticalibratorModel:
@@ -119,13 +131,21 @@ def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> Multicalibr
         raise ValueError(f"its schema version is {found!r}; this program reads version {SCHEMA_VERSION}")
     if set(plain) != _KEYS:
         raise ValueError(f"its keys differ by {sorted(set(plain) ^ _KEYS)}")
+    if plain["sha256"] != _digest(plain):
+        raise ValueError("it was changed after it was written")
     groups = FittedGroups.from_dict(plain["groups"])
+    for family in groups.families:
+        # The checksum says nothing about who wrote the file: Spark runs no condition that is not checked.
+        if family.where is not None and check_predicate(family.where)[0] != family.where:
+            raise ValueError(f"the condition of group {family.column!r} is not as this program writes it")
     if list(groups.names) != plain["group_names"]:
         raise ValueError("the group definitions and the group names disagree")
     calibrator = calibrator_from_dict(plain["method"], plain["calibrator"], groups.names)
     model = cls(groups, calibrator, method=plain["method"])
     columns = plain["columns"]
-    if set(columns) != set(_COLUMNS) or not all(isinstance(v, str) and v for v in columns.values()):
+    if not isinstance(columns, dict) or set(columns) != set(_COLUMNS):
+        raise ValueError("its column names are missing")
+    if not all(isinstance(v, str) and v for v in columns.values()):
         raise ValueError("its column names are not text")
     model._set(**columns)
     return model
