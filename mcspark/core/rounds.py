@@ -83,7 +83,7 @@ class TrainingTable:
     target : ndarray, shape (C,)
         Mean residual, or mean label with the logit link.
     weight : ndarray, shape (C,)
-        Positive; scaled so that a row of the fitting part weighs 1 on average.
+        Positive; a row of the fitting part weighs 1 on average, or more.
     stop : ndarray of bool, shape (C,)
         Cells that only stop the boosting. None at all: ``max_trees`` are grown.
     offset : ndarray, shape (C,), optional
@@ -286,8 +286,9 @@ def _training_table(
     cells: Cells, state: FloatArray, place: IntArray, settings: TreeSettings
 ) -> TrainingTable:
     stop = cells.role == Role.early_stopping
-    # Mean weight 1 a fitting row: the least leaf is then counted in rows whatever the unit of the weights.
-    scale = cells.n[~stop].sum() / cells.weight[~stop].sum()
+    # The least leaf is counted in weight, so that weight 2 is the row twice. Only weights that are parts of a
+    # row on average, such as those that sum to 1, are scaled up to one a row: no leaf could be grown else.
+    scale = max(1.0, cells.n[~stop].sum() / cells.weight[~stop].sum())
     label = cells.label / cells.weight
     curvature = 1.0
     if settings.link == "logit":

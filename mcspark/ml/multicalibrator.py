@@ -31,7 +31,7 @@ from mcspark.ml.params import TreeParams
 from mcspark.ml.persistence import CalibratorReader, CalibratorWriter
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.trees import SynapseTrainer
-from mcspark.ml.working import WORKING, without_working, working_columns
+from mcspark.ml.working import WORKING, working_columns
 
 log = structlog.get_logger(__name__)
 
@@ -214,7 +214,7 @@ class MulticalibratorModel(TreeParams, Model):
         frame = with_categories(frame, self.fitted.families)
         name = self.getOrDefault("predictionCol")
         scored = with_calibrated(frame, WORKING.score, self.fitted, self.calibrator, name)
-        return without_working(scored)
+        return scored.drop(*(set(scored.columns) - {*dataset.columns, name}))
 
     @property
     def stages(self) -> Stages | None:

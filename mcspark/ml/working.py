@@ -10,7 +10,6 @@ from mcspark.core.cells import Role
 from mcspark.errors import ContractError
 from mcspark.ml.cells import ScoredColumns
 
-PREFIX = "__"
 WORKING = ScoredColumns("__score", "__label", "__weight", "__split")
 """The working names."""
 
@@ -47,11 +46,6 @@ def working_columns(frame: DataFrame, columns: ScoredColumns, *, labelled: bool)
     frame = frame.withColumns(added)
     _refuse_bad_values(frame, columns, labelled=labelled)
     return frame
-
-
-def without_working(frame: DataFrame) -> DataFrame:
-    """The table without its working columns."""
-    return frame.drop(*[name for name in frame.columns if name.startswith(PREFIX)])
 
 
 def _double(name: str) -> Column:

@@ -22,6 +22,7 @@ def audit(run: Run) -> dict[str, Any]:
     target = target_of(run.config.output, run.job)
     plan = GroupSet.from_config(run.config.groups)
     inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
+    inputs.refuse_unmatched()
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells"):
         scale = FixedPoint.of(inputs.labelled, inputs.weight)

@@ -82,8 +82,8 @@ def calibrate(run: Run) -> dict[str, Any]:
             )
             paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
             paths["metrics"] = stage_metrics(run, publication, target, {"before": before, "after": after})
-            model.write().overwrite().save(config.model.path)
             lease.check()
+            model.write().overwrite().save(config.model.path)
             publication.publish()
         paths["model"] = config.model.path
         summary = calibrated_summary(run, inputs, model, before, after, paths)
@@ -110,7 +110,7 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
         trainer = SynapseTrainer(run.spark, config.calibrator.timeout_seconds)
         train: Train = trainer
         if config.calibrator.training == "rows":
-            train = RowTrainer(inputs.labelled, names, groups, bins, trainer)
+            train = RowTrainer(inputs.labelled, names, groups, cells.bins, trainer)
         return estimator.fit_cells(cells, groups, train), cells
 
 

@@ -10,7 +10,7 @@ import structlog
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.config import AttributeTable, Config, ScoredTable
+from mcspark.config import AttributeTable, Config, ScoredTable, Split
 from mcspark.core.groups import Family
 from mcspark.data.contract import FAULTS, RowReport, accepted, apply_row_rules, enforce, inspect, rejected
 from mcspark.data.join import UNMATCHED, join_attributes, mark_unmatched, refuse_unmatched, unmatched_counts
@@ -157,7 +157,10 @@ def read_inputs(
         from_scored, from_tables = resolve_columns(
             columns, raw.columns, _used(scored, with_label), attributes
         )
-        keep = [*from_scored, *_extra(config, needs_label)]
+        split = config.split
+        if not needs_label and split.column not in raw.columns:
+            split = split.model_copy(update={"column": None})  # nothing is learned: the hash will do
+        keep = [*from_scored, *_extra(config, split)]
         keep = [name for name in dict.fromkeys(keep) if name not in _used(scored, with_label)]
         source = where(scored)
         check_scored_schema(raw, scored, source=source, with_label=with_label, keep=keep)
@@ -179,8 +182,8 @@ def read_inputs(
         if report.reasons:
             log.warning("rows rejected", table=source, **report.reasons)
         _check_keys(config, accepted(ruled), attributes)
-        if needs_label and config.split.column:
-            check_given_split(accepted(ruled), str(scored.label), config.split.column, source=source)
+        if with_label and split.column:
+            check_given_split(accepted(ruled), str(scored.label), split.column, source=source)
     numbers = [as_numbers(f, [n for n in names if n in numeric], t.format)
                for f, t, names in zip(attributes, config.attributes, from_tables, strict=True)]  # fmt: skip
     joined = join_attributes(
@@ -189,7 +192,7 @@ def read_inputs(
     frame = with_categories(joined, families)
     frame = frame.select(
         *[column(k) for k in scored.key],
-        *[value.alias(name) for name, value in _working(config, with_label=with_label).items()],
+        *[value.alias(name) for name, value in _working(scored, split, with_label=with_label).items()],
         *[column(category_name(i)) for i in range(len(families))],
         column(UNMATCHED),
     )
@@ -201,10 +204,9 @@ def _used(scored: ScoredTable, with_label: bool) -> list[str]:
     return [name for name in names if name]
 
 
-def _extra(config: Config, needs_label: bool) -> list[str]:
+def _extra(config: Config, split: Split) -> list[str]:
     latest = config.scored.dedupe.latest_by if config.scored.dedupe else None
-    given = config.split.column if needs_label else None
-    return [name for name in (latest, given) if name]
+    return [name for name in (latest, split.column) if name]
 
 
 def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame]) -> None:
@@ -216,13 +218,12 @@ def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame
         check_unique(frame, config.scored.key, source=where(table), mend="keep one row a key")
 
 
-def _working(config: Config, *, with_label: bool) -> dict[str, Column]:
-    scored = config.scored
+def _working(scored: ScoredTable, split: Split, *, with_label: bool) -> dict[str, Column]:
     columns = {WORKING.score: column(scored.score)}
     if with_label:
         label = column(str(scored.label))
         columns[WORKING.label] = label
-        columns[str(WORKING.split)] = role(scored.key, label, config.split)
+        columns[str(WORKING.split)] = role(scored.key, label, split)
     if scored.weight:
         columns[str(WORKING.weight)] = column(scored.weight)
     return columns
