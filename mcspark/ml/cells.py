@@ -25,6 +25,7 @@ MAX_DRIVER_CELLS = 12_000_000
 """Cells that the driver holds at the most, about 1 GB."""
 
 _SUM_BITS = 60
+_LEAST_TOTAL = 1e-250
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,18 @@ class FixedPoint:
         Raises
         ------
         ContractError
-            If no row has any weight.
+            If no row has any weight, or the weights are too large or too small to be squared.
         """
         w = F.col(weight) if weight else F.lit(1.0)
         row = frame.agg(F.sum(w), F.sum(w * w)).first()
         if row is None or not row[0]:
             raise ContractError(
                 "no labelled row has any weight: there is nothing to measure or to learn from"
+            )
+        if not all(_LEAST_TOTAL < total < 1 / _LEAST_TOTAL for total in row):
+            raise ContractError(
+                f"the weights sum to {row[0]:g} and their squares to {row[1]:g}, which is out of range; "
+                "divide the weights by their mean"
             )
         return cls.for_totals(row[0], row[1])
 
