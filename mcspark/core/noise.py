@@ -164,13 +164,13 @@ class _Noise:
         """Values of shape (size, A)."""
         out = np.empty((size, len(self.trials)))
         for rows, at in enumerate(self.few, start=1):
-            count = np.zeros((size, len(at)))
+            count: FloatArray = np.zeros((size, len(at)))
             for _ in range(rows):
                 count += rng.random((size, len(at)), dtype=np.float32) < self.chance[at].astype(np.float32)
             out[:, at] = (count - rows * self.chance[at]) * self.scale[at]
         at = self.others
-        count = rng.binomial(self.trials[at], self.chance[at], (size, len(at)))
-        out[:, at] = (count - self.trials[at] * self.chance[at]) * self.scale[at]
+        drawn = rng.binomial(self.trials[at], self.chance[at], (size, len(at)))
+        out[:, at] = (drawn - self.trials[at] * self.chance[at]) * self.scale[at]
         out[:, self.many] = rng.standard_normal((size, len(self.many))) * self.deviation[self.many]
         return out
 

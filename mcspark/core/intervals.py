@@ -1,0 +1,306 @@
+"""Intervals for the multicalibration error and the worst-group smECE, from cells.
+
+Both figures sum absolute values, so chance pushes them up: a bootstrap pushes twice, and the interval
+between its quantiles would lie above the truth. Instead the systematic residual is taken to be ``t`` times
+the estimated one, shrunk where chance explains it, and the noise of a Poisson bootstrap is added. The
+interval spans the errors of those ``t`` under which the figure at hand is no surprise, from t = 0, which is
+perfect calibration, upwards. So it may begin at the grid's rounding error and end below the figure itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcspark.core.atoms import Atoms, roll_up
+from mcspark.core.calibration_error import too_small_groups
+from mcspark.core.cells import Cells
+from mcspark.core.levels import FloatArray, level_value
+from mcspark.core.smooth_ece import group_smooth_ece
+
+STRENGTHS = np.array([0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 8, 14])
+"""Multiples ``t`` of the estimated systematic residual that are tried."""
+LEAST_SHARE = 0.1
+"""However well chance explains a residual, this share of it is kept, so that ``t`` can reach any error."""
+SHAPES = ("sharp", "smooth", "plain")
+"""Guesses of how the systematic residual is spread over the levels; the widest interval counts.
+
+Chance is removed level by level, or over broad levels, or not at all.
+"""
+COARSE = 10
+"""Levels within which a smooth systematic residual does not change."""
+BANDWIDTHS = 0.005 * 1.35 ** np.arange(18)
+"""Bandwidths between which the fixed point of smECE is interpolated."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its interval; None where no group is large enough."""
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of the multicalibration error by grid, and of the worst-group smECE."""
+
+    mc_error: dict[int, Interval]
+    smece: Interval
+
+
+def bootstrap_intervals(
+    cells: Cells,
+    levels: Sequence[int],
+    draws: int = 200,
+    seed: int = 0,
+    *,
+    level: float = 0.9,
+    min_rows: int = 1,
+) -> Intervals:
+    """Intervals that hold the error of the population with a probability of about ``level``.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of the rows to judge, all roles alike.
+    levels : sequence of int
+        Grids; each must divide ``cells.bins.base``.
+    draws, seed : int
+        Number of bootstrap samples, and where their random numbers start.
+    level : float, range (0, 1)
+        Confidence level.
+    min_rows : int
+        Groups with fewer rows are left out of the maxima.
+
+    Notes
+    -----
+    For smECE, scores are known to within ``1 / cells.bins.base`` here; a base of 100 or more is advised.
+    """
+    judged = ~too_small_groups(cells, min_rows)
+    if not judged.any():
+        nothing = Interval(None, None, None)
+        return Intervals(dict.fromkeys(levels, nothing), nothing)
+    atoms, rng = Atoms.of(cells), np.random.default_rng(seed)
+    tables = _Tables.of(atoms, judged)
+    figures: list[_Figure] = [_GridError(tables, m, shape) for m in levels for shape in SHAPES]
+    figures.append(_SmoothError(tables))
+    simulated: list[list[FloatArray]] = [[] for _ in figures]
+    for size in atoms.blocks(draws):
+        weight, residual = (atoms.group_sums(noise)[:, judged] for noise in _resample(atoms, rng, size))
+        for figure, errors in zip(figures, simulated, strict=True):
+            errors.append(_at_strengths(figure, weight, residual))
+    none = np.zeros((1, *tables.weight.shape))
+    found = [
+        _invert(figure, none, np.concatenate(errors), level)
+        for figure, errors in zip(figures, simulated, strict=True)
+    ]
+    grids = {m: _union(found[i * len(SHAPES) :][: len(SHAPES)]) for i, m in enumerate(levels)}
+    smece = found[-1]
+    return Intervals(grids, Interval(group_smooth_ece(cells, min_rows).worst, smece.low, smece.high))
+
+
+def _resample(atoms: Atoms, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    """What Poisson bootstrap samples add to Σw and Σw·(f − y) of each atom; each of shape (size, A).
+
+    An atom of one row is drawn as it is; the rows of a larger one are drawn as equally heavy ones with
+    the atom's mean, and their spread about the mean as a normal variable. Samples are scaled to the same
+    total weight.
+    """
+    cells = atoms.cells
+    residual = cells.score - cells.label
+    square = cells.score_sq - 2 * cells.score_label + cells.label_sq
+    within = np.maximum(square / cells.weight - (residual / cells.weight) ** 2, 0.0)
+    single = cells.n <= 1
+    share = np.empty((size, len(atoms)))
+    alone, together = np.flatnonzero(single), np.flatnonzero(~single)
+    share[:, alone] = _POISSON[rng.integers(0, len(_POISSON), (size, len(alone)), dtype=np.uint16)]
+    share[:, together] = rng.poisson(atoms.rows[together], (size, len(together))) / atoms.rows[together]
+    total = share @ cells.weight
+    share *= (cells.weight.sum() / np.where(total > 0, total, np.inf))[:, None]
+    share -= 1
+    moved = share * residual
+    spread = np.sqrt(cells.weight_sq * within)[together]
+    moved[:, together] += rng.standard_normal((size, len(together))) * spread
+    return share * cells.weight, moved
+
+
+def _poisson_table() -> FloatArray:
+    """Poisson(1) counts, each as often among 2¹⁶ entries as it is likely."""
+    likely = np.exp(-1.0) / np.cumprod(np.concatenate([[1.0], np.arange(1.0, 9.0)]))
+    return np.searchsorted(np.cumsum(likely), (np.arange(2**16) + 0.5) / 2**16).astype(np.float64)
+
+
+_POISSON = _poisson_table()
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Sums of the judged groups by base level, each of shape (G, base), and the total weight."""
+
+    weight: FloatArray
+    score: FloatArray
+    residual: FloatArray
+    variance: FloatArray
+    total: float
+
+    @classmethod
+    def of(cls, atoms: Atoms, judged: NDArray[np.bool_]) -> _Tables:
+        cells = atoms.cells
+        square = cells.score_sq - 2 * cells.score_label + cells.label_sq
+        values = (
+            cells.weight, cells.score, cells.score - cells.label,
+            np.maximum(square, 0.0) * cells.weight_sq / cells.weight,
+        )  # fmt: skip
+        sums = atoms.group_sums(np.stack(values))[:, judged]
+        return cls(sums[0], sums[1], sums[2], sums[3], float(cells.weight.sum()))
+
+
+def _systematic(residual: FloatArray, variance: FloatArray) -> FloatArray:
+    """The residuals, less what chance explains of their squares."""
+    explained = _ratio(variance, residual**2)
+    return np.asarray(residual * np.sqrt(np.maximum(1 - explained, LEAST_SHARE**2)))
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Quotient; 0 where the divisor is not positive."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+class _Figure(Protocol):
+    """A figure of merit as a function of the systematic residual and of noise added to it."""
+
+    def prepare(self, weight: FloatArray, residual: FloatArray) -> None:
+        """Take in noise, shape (D, G, base), of Σw and Σw·(f − y)."""
+
+    def at(self, strength: float | None) -> FloatArray:
+        """The figure of each draw, shape (D,); None stands for the residual as it was observed."""
+
+
+def _at_strengths(figure: _Figure, weight: FloatArray, residual: FloatArray) -> FloatArray:
+    figure.prepare(weight, residual)
+    return np.stack([figure.at(t) for t in STRENGTHS], axis=1)
+
+
+def _invert(figure: _Figure, none: FloatArray, simulated: FloatArray, level: float) -> Interval:
+    """The errors of all strengths under which the estimate lies between the outer quantiles."""
+    truth = _at_strengths(figure, none, none)[0]
+    estimate = float(figure.at(None)[0])
+    low, high = np.quantile(simulated, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    # The quantiles grow with the strength, but for the chance of the draws.
+    weakest = np.interp(estimate, np.maximum.accumulate(high), STRENGTHS)
+    strongest = np.interp(estimate, np.maximum.accumulate(low), STRENGTHS)
+    ends = np.interp([weakest, max(weakest, strongest)], STRENGTHS, truth)
+    return Interval(estimate, float(ends[0]), float(ends[1]))
+
+
+class _GridError:
+    """Multicalibration error on one grid."""
+
+    def __init__(self, tables: _Tables, m: int, shape: str) -> None:
+        self.m, self.total = m, tables.total
+        value = np.repeat(level_value(np.arange(m), m), tables.weight.shape[1] // m)
+        offset = value * tables.weight - tables.score
+        self.mean_offset = _ratio(offset, tables.weight)
+        self.observed = roll_up(offset + tables.residual, m)
+        chance = roll_up(tables.variance, m)
+        if shape == "smooth":
+            coarse = math.gcd(m, COARSE)
+            mean = _ratio(
+                _systematic(roll_up(self.observed, coarse), roll_up(chance, coarse)),
+                roll_up(tables.weight, coarse),
+            )
+            self.shape = np.repeat(mean, m // coarse, axis=1) * roll_up(tables.weight, m)
+        else:
+            self.shape = _systematic(self.observed, chance) if shape == "sharp" else self.observed
+
+    def prepare(self, weight: FloatArray, residual: FloatArray) -> None:
+        self.noise = roll_up(residual + weight * self.mean_offset, self.m)
+
+    def at(self, strength: float | None) -> FloatArray:
+        shape = self.observed if strength is None else strength * self.shape
+        return np.asarray(np.abs(self.noise + shape).sum(axis=2).max(axis=1) / self.total)
+
+
+class _SmoothError:
+    """Worst-group smECE, with scores placed at their mean in each group and base level."""
+
+    def __init__(self, tables: _Tables) -> None:
+        base = tables.weight.shape[1]
+        mean = _ratio(tables.score, tables.weight)
+        self.upper = np.clip(mean * base - np.arange(base), 0.0, 1.0)
+        self.weight = tables.weight
+        coarse = math.gcd(base, COARSE)
+        mean = _ratio(
+            _systematic(roll_up(tables.residual, coarse), roll_up(tables.variance, coarse)),
+            roll_up(tables.weight, coarse),
+        )
+        self.kernels = [_kernel(base, sigma) for sigma in BANDWIDTHS]
+        self.observed = self._smooth(tables.residual)
+        self.shape = self._smooth(np.repeat(mean, base // coarse, axis=1) * tables.weight)
+
+    def prepare(self, weight: FloatArray, residual: FloatArray) -> None:
+        masses = self._split(self.weight + weight)
+        # A mass at the very end is reflected once, and counts half: see the conventions of smooth_ece.
+        total = masses.sum(axis=-1) - (masses[..., 0] + masses[..., -1]) / 2
+        self.scale = _ratio(np.ones_like(total), total)
+        self.noise = self._smooth(residual)
+
+    def at(self, strength: float | None) -> FloatArray:
+        shape = self.observed if strength is None else [strength * part for part in self.shape]
+        error = np.stack(
+            [
+                np.abs(noise + part).mean(axis=-1) * self.scale
+                for noise, part in zip(self.noise, shape, strict=True)
+            ]
+        )
+        return np.asarray(_fixed_point(error).max(axis=1))
+
+    def _smooth(self, value: FloatArray) -> list[FloatArray]:
+        masses = self._split(value)
+        return [masses @ kernel for kernel in self.kernels]
+
+    def _split(self, value: FloatArray) -> FloatArray:
+        upper = value * self.upper
+        out = np.zeros((*value.shape[:-1], value.shape[-1] + 1))
+        out[..., 1:] += upper
+        out[..., :-1] += value - upper
+        return out
+
+
+def _kernel(base: int, sigma: float) -> FloatArray:
+    """Smoothing from the edges of the base levels to a mesh, shape (base + 1, mesh); mean 1 over the mesh."""
+    edge = np.linspace(0, 1, base + 1)[:, None]
+    points = 200 if sigma < 0.02 else 60  # at least one to a bandwidth
+    mesh = (np.arange(points) + 0.5) / points
+
+    def bump(distance: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-((distance / sigma) ** 2) / 2) * (np.abs(distance) <= 0.5))
+
+    kernel = bump(mesh - edge) + bump(mesh + edge) + bump(2 - mesh - edge)
+    kernel /= kernel.mean(axis=1, keepdims=True)
+    kernel[[0, -1]] /= 2
+    return np.asarray(kernel)
+
+
+def _fixed_point(error: FloatArray) -> FloatArray:
+    """Where the error, shape (bandwidths, …) and falling, meets its bandwidth; shape (…)."""
+    excess = error - BANDWIDTHS.reshape(-1, *[1] * (error.ndim - 1))
+    after = np.argmax(excess <= 0, axis=0)[None]
+    before = np.maximum(after - 1, 0)
+    a, b = (np.take_along_axis(excess, at, 0)[0] for at in (before, after))
+    low, high = (np.take_along_axis(error, at, 0)[0] for at in (before, after))
+    part = np.divide(a, a - b, out=np.zeros_like(a), where=a > b)
+    return np.asarray(low + np.where(after[0] > 0, part, 0.0) * (high - low))
+
+
+def _union(intervals: list[Interval]) -> Interval:
+    lows = [i.low for i in intervals if i.low is not None]
+    highs = [i.high for i in intervals if i.high is not None]
+    return Interval(intervals[0].estimate, min(lows), max(highs))
