@@ -92,6 +92,17 @@ def test_the_variance_falls_by_one_minus_the_edge_squared(population):
     assert np.average(residual[rows_fit], weights=weight) == pytest.approx(0, abs=1e-12)
 
 
+def test_rows_on_an_edge_are_scored_in_the_bin_they_were_learned_in():
+    edges = BINS.edges()[:-1]
+    score = np.concatenate([edges, np.nextafter(edges[1:], 0), [1.0]])
+    rng = np.random.default_rng(1)
+    label, groups = rng.random(len(score)), rng.random((len(score), 2)) < 0.5
+    cells = cells_of(score, label, groups, np.ones(len(score)))
+    fit = fit_squarelev(cells, nothing(cells), max_rounds=30, min_rows_in_leaf=1)
+    left = label - score - fit.form.evaluate(score, groups)
+    assert np.mean(left**2) == pytest.approx(fit.variance[-1], abs=1e-12)
+
+
 def test_held_out_loss_keeps_the_best_prefix():
     score, label, groups, weight = rows(3000, seed=2)
     held = np.arange(3000) % 3 == 0

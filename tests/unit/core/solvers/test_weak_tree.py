@@ -42,6 +42,18 @@ def test_equal_splits_go_to_the_first_group_and_useless_ones_are_not_made():
     np.testing.assert_allclose(trees.value[0, [0, 2]], [1 / 3, 0.2])
 
 
+def test_rounding_never_chooses_between_equal_splits():
+    """Men and women are one question; which is asked must not hang on the last digit of a sum."""
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        woman = rng.random(300) < 0.4
+        table = np.stack([woman, ~woman], axis=1)[:, rng.permutation(2)]
+        weight, target = rng.random(300), rng.random(300)
+        sums = np.stack([np.ones(300), weight, weight * target])
+        tree = learner(table, np.arange(300), 1).grow(sums, np.zeros(300, int), 1)
+        assert tree.feature[0, 0] == 0
+
+
 def test_no_side_is_smaller_than_asked():
     total = np.array([[10.0], [10.0], [3.0]])
     inside = np.array([[[2.0, 5.0]], [[2.0, 5.0]], [[2.0, 2.5]]])
