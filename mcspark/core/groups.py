@@ -248,7 +248,8 @@ def _family_from_dict(plain: dict[str, Any]) -> Family:
     seen = tuple(plain.get("seen", ()))
     if not all(isinstance(c, str | int) and not isinstance(c, bool) for c in (*categories, *seen)):
         raise ValueError("a category is neither a string nor an integer")
-    if len({type(c) for c in categories}) > 1 or (kind != "value" and any(isinstance(c, str) for c in seen)):
+    types = {type(c) for c in (*categories, *seen)}
+    if len(types) > 1 or (kind != "value" and str in types):
         raise ValueError("the categories of a family of groups are of different types")
     bins = tuple(float(b) for b in plain["bins"]) if plain.get("bins") is not None else None
     family = Family(

@@ -1,0 +1,57 @@
+"""Official LightGBM as the trainer of an ensemble: the oracle for SynapseML, and a stand-in without Spark."""
+
+from __future__ import annotations
+
+import lightgbm as lgb
+import numpy as np
+
+from mcspark.core.rounds import TrainingTable, TreeSettings
+
+REPEATS = 3  # LightGBM's bins hold three rows at least: a cell alone in its bin must be kept apart
+
+
+def features(place, membership):
+    """The feature matrix of the trees: score bin (or score), then the groups."""
+    return np.column_stack([np.asarray(place, dtype=np.float64), np.asarray(membership, dtype=np.float64)])
+
+
+def train_official(table: TrainingTable, settings: TreeSettings) -> tuple[lgb.Booster, int]:
+    """The booster and its best iteration; without early-stopping cells, all of them."""
+    rows = np.repeat(np.arange(len(table.place)), REPEATS)
+    x = features(table.place, table.membership[table.signature])[rows]
+    stop, weight = table.stop[rows], table.weight[rows] / REPEATS
+    parameters = {
+        "objective": {"identity": "regression", "logit": "cross_entropy"}[settings.link],
+        "learning_rate": settings.learning_rate,
+        "feature_fraction": settings.feature_fraction,
+        "num_leaves": 4,
+        "max_depth": 2,
+        "min_data_in_leaf": 1,
+        "min_sum_hessian_in_leaf": table.min_weight_in_leaf,
+        "max_bin": max(len(np.unique(table.place)) + 2, 16),
+        "bin_construct_sample_cnt": len(rows) + 1,
+        "boost_from_average": table.offset is None,
+        "seed": settings.seed,
+        "deterministic": True,
+        "force_col_wise": True,
+        "num_threads": 1,
+        "verbosity": -1,
+    }
+
+    def data(part, reference=None):
+        offset = None if table.offset is None else table.offset[rows][part]
+        return lgb.Dataset(
+            x[part], table.target[rows][part], weight=weight[part], init_score=offset, reference=reference
+        )
+
+    train = data(~stop)
+    held_out = [data(stop, train)] if stop.any() else []
+    patience = [lgb.early_stopping(settings.early_stopping_rounds, verbose=False)] if stop.any() else []
+    booster = lgb.train(parameters, train, settings.max_trees, valid_sets=held_out, callbacks=patience)
+    return booster, booster.best_iteration or booster.num_trees()
+
+
+def official(table: TrainingTable, settings: TreeSettings) -> str:
+    """A ``core.rounds.Train``."""
+    booster, best = train_official(table, settings)
+    return booster.model_to_string(num_iteration=best)
