@@ -152,7 +152,7 @@ class CellTable:
         """
         bins = self.bins
         while True:
-            table = self._by_signature(groups, bins).persist(StorageLevel.DISK_ONLY)
+            table = _kept(self._by_signature(groups, bins))
             try:
                 count = table.count()
                 if count <= most:
@@ -228,7 +228,16 @@ def make_cells(
             *[_integer_sum(value, scale.weight).alias(name) for name, value in values.items()],
         )
     )
-    return CellTable(table.persist(StorageLevel.DISK_ONLY), bins, scale)
+    return CellTable(_kept(table), bins, scale)
+
+
+def _kept(table: DataFrame) -> DataFrame:
+    """The table, to be kept on disk: in as many parts as there are cores, since it is small and kept as it is.
+
+    Spark does not merge the shuffle partitions of a table that is kept, 200 by default.
+    """
+    cores = table.sparkSession.sparkContext.defaultParallelism
+    return table.coalesce(max(cores, 1)).persist(StorageLevel.DISK_ONLY)
 
 
 def _collect(table: DataFrame, count: int) -> pd.DataFrame:
