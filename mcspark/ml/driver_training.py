@@ -1,0 +1,86 @@
+"""Growing an ensemble in this process with the official LightGBM, where it is installed.
+
+A fit in a Spark session has a fixed cost of seconds; a sweep is thousands of fits on small tables. The trees
+are those of :class:`mcspark.ml.trees.SynapseTrainer` up to the version of the library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.ml.trees import check_table
+
+_LOSS = {"identity": "regression", "logit": "cross_entropy"}
+
+
+def engine() -> str | None:
+    """Name and version of the library; None where it is not installed."""
+    try:
+        return f"lightgbm {version('lightgbm')}"
+    except PackageNotFoundError:
+        return None
+
+
+@dataclass(frozen=True)
+class DriverTrainer:
+    """Trains ensembles in this process; used like :class:`mcspark.ml.trees.SynapseTrainer`.
+
+    Parameters
+    ----------
+    threads : int
+        Of each fit.
+    """
+
+    threads: int = 1
+
+    def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
+        """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``)."""
+        import lightgbm  # noqa: PLC0415  (optional)
+
+        check_table(table)
+        common = self._parameters(table, settings)
+        learn = _data(lightgbm, table, ~table.stop, common)
+        if not table.stop.any():
+            return str(lightgbm.train(common, learn, settings.max_trees).model_to_string())
+        held_out = _data(lightgbm, table, table.stop, common, learn)
+        booster = lightgbm.train(
+            common, learn, settings.max_trees, valid_sets=[held_out],
+            callbacks=[lightgbm.early_stopping(settings.early_stopping_rounds, verbose=False)],
+        )  # fmt: skip
+        return str(booster.model_to_string(num_iteration=booster.best_iteration))
+
+    def _parameters(self, table: TrainingTable, settings: TreeSettings) -> dict[str, Any]:
+        return {
+            "objective": _LOSS[settings.link],
+            "learning_rate": settings.learning_rate,
+            "feature_fraction": settings.feature_fraction,
+            "num_leaves": 4,
+            "max_depth": 2,
+            "min_data_in_leaf": 1,
+            "min_data_in_bin": 1,
+            "min_sum_hessian_in_leaf": table.min_weight_in_leaf,
+            "max_bin": max(len(np.unique(table.place)) + 2, 16),
+            "bin_construct_sample_cnt": len(table.place) + 1,
+            "feature_pre_filter": False,
+            "boost_from_average": table.offset is None,
+            "seed": settings.seed,
+            "deterministic": True,
+            "force_col_wise": True,
+            "num_threads": self.threads,
+            "verbosity": -1,
+        }
+
+
+def _data(lightgbm: Any, table: TrainingTable, rows: Any, parameters: Any, reference: Any = None) -> Any:
+    groups = table.membership[table.signature[rows]]
+    features = np.column_stack([table.place[rows], groups]).astype(np.float32)
+    return lightgbm.Dataset(
+        features, table.target[rows], weight=table.weight[rows],
+        init_score=None if table.offset is None else table.offset[rows],
+        params=parameters, reference=reference,
+    )  # fmt: skip
