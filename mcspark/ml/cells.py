@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -197,6 +198,7 @@ def make_cells(
     families: tuple[Family, ...],
     bins: ScoreBins,
     scale: FixedPoint,
+    roles: Sequence[str] = tuple(r.name for r in Role),
 ) -> CellTable:
     """Make the cells of labelled rows: one pass, one group-by.
 
@@ -209,11 +211,13 @@ def make_cells(
     bins : ScoreBins
     scale : FixedPoint
         For weights that sum to no less than these rows'.
+    roles : sequence of str
+        Values of the split column; a cell's role is the place of its rows' among them.
     """
     f, y = F.col(columns.score), F.col(columns.label)
     w = F.col(columns.weight) if columns.weight else F.lit(1.0)
-    names = F.array(*[F.lit(r.name) for r in Role])
-    split = F.col(columns.split) if columns.split else F.lit(Role.test.name)
+    names = F.array(*[F.lit(role) for role in roles])
+    split = F.col(columns.split) if columns.split else F.lit(roles[-1])
     role = F.call_function("array_position", names, split).cast("int") - 1
     values = {
         "weight": w, "score": w * f, "label": w * y,
@@ -232,7 +236,7 @@ def make_cells(
 
 
 def _kept(table: DataFrame) -> DataFrame:
-    """The table, to be kept on disk: in as many parts as there are cores, since it is small and kept as it is.
+    """The table, to be kept on disk in as many parts as there are cores, since it is small.
 
     Spark does not merge the shuffle partitions of a table that is kept, 200 by default.
     """
