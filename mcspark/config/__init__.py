@@ -3,7 +3,17 @@
 from mcspark.config.calibrator import Calibrator, Split
 from mcspark.config.groups import GroupColumn, Groups, Predicate
 from mcspark.config.identifiers import check_run_id, quote_identifier, quote_table
-from mcspark.config.models import Compare, CompareOutput, Config, Evaluation, Gate, Model, Report, required
+from mcspark.config.models import (
+    Compare,
+    CompareOutput,
+    CompareTask,
+    Config,
+    Evaluation,
+    Gate,
+    Model,
+    Report,
+    required,
+)
 from mcspark.config.predicates import check_predicate
 from mcspark.config.secrets import redact, redact_uri
 from mcspark.config.sources import load_config
@@ -14,6 +24,7 @@ __all__ = [
     "Calibrator",
     "Compare",
     "CompareOutput",
+    "CompareTask",
     "Config",
     "Dedupe",
     "Evaluation",

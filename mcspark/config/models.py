@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from mcspark.config.calibrator import Calibrator, Split
 from mcspark.config.groups import Groups
 from mcspark.config.secrets import redact
-from mcspark.config.section import AsTuple, Path, Section, Seed
+from mcspark.config.section import AsTuple, Path, Section, Seed, repeated
 from mcspark.config.tables import AttributeTable, Output, ScoredTable
 from mcspark.errors import ConfigurationError
 
@@ -20,6 +20,7 @@ MAX_BASE_LEVELS = 100_000
 
 SomeSection = TypeVar("SomeSection", bound=Section)
 
+TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
 CompareMethod = Literal["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"]
 _ALL_METHODS: tuple[CompareMethod, ...] = (
     "none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees",
@@ -72,8 +73,38 @@ class CompareOutput(Section):
     path: Path = Field(description="Folder for results.parquet, compare.md and compare.html.")
 
 
+def _same_keys(tables: tuple[AttributeTable, ...], info: ValidationInfo) -> tuple[AttributeTable, ...]:
+    """Refuse attribute tables whose key is not that of the scored table beside them."""
+    if not tables:
+        raise ValueError("is empty; name at least one attribute table")
+    scored = info.data.get("scored")
+    for place, table in enumerate(tables):
+        if scored is not None and set(table.key) != set(scored.key):
+            raise ValueError(
+                f"table {place} has the key {list(table.key)}, but the scored table has "
+                f"{list(scored.key)}; use the same names"
+            )
+    return tables
+
+
+class CompareTask(Section):
+    """One more pair of tables to compare the methods on."""
+
+    name: TaskName = Field(description="Name of the task in the results.")
+    scored: ScoredTable = Field(description="Its scored table.")
+    attributes: Annotated[tuple[AttributeTable, ...], AsTuple, AfterValidator(_same_keys)] = Field(
+        description="Its group attribute tables, joined on the key."
+    )
+    groups: Groups | None = Field(None, description="Its groups; null: those of the configuration.")
+
+
 class Compare(Section):
     """What jobs/compare.py does."""
+
+    task: TaskName = Field("task", description="Name in the results of the scored table above.")
+    tasks: Annotated[tuple[CompareTask, ...], AsTuple] = Field(
+        (), description="Further tasks; split, calibrator and evaluation are the same for all."
+    )
 
     methods: Annotated[tuple[CompareMethod, ...], AsTuple] = Field(
         _ALL_METHODS, description="Methods to compare."
@@ -84,7 +115,19 @@ class Compare(Section):
     sweep: Literal["paper", "none"] = Field(
         "paper", description="The grids of the paper's appendix, or the calibrator section as it stands."
     )
+    engine: Literal["auto", "synapseml", "lightgbm"] = Field(
+        "auto",
+        description="What trains the trees: SynapseML, or the official lightgbm in processes of the driver; "
+        "auto takes lightgbm where it is installed.",
+    )
     output: CompareOutput | None = Field(None, description="Where the results go.")
+
+    @field_validator("tasks")
+    @classmethod
+    def _own_names(cls, tasks: tuple[CompareTask, ...], info: ValidationInfo) -> tuple[CompareTask, ...]:
+        if again := repeated([str(info.data.get("task")), *(task.name for task in tasks)]):
+            raise ValueError(f"names the task {again[0]!r} twice; give each its own name")
+        return tasks
 
     @field_validator("methods", mode="before")
     @classmethod
@@ -117,7 +160,7 @@ class Config(Section):
     """The resolved configuration of a job."""
 
     scored: ScoredTable = Field(description="The large scored table.")
-    attributes: Annotated[tuple[AttributeTable, ...], AsTuple] = Field(
+    attributes: Annotated[tuple[AttributeTable, ...], AsTuple, AfterValidator(_same_keys)] = Field(
         description="One or more group attribute tables, joined on the key."
     )
     groups: Groups = Field(Groups(), description="The groups.")
@@ -143,22 +186,6 @@ class Config(Section):
         if isinstance(data, dict):
             return {k: v for k, v in data.items() if v is not None or k not in _DEFAULTED}
         return data
-
-    @field_validator("attributes")
-    @classmethod
-    def _key_of_the_scored_table(
-        cls, tables: tuple[AttributeTable, ...], info: ValidationInfo
-    ) -> tuple[AttributeTable, ...]:
-        if not tables:
-            raise ValueError("is empty; name at least one attribute table")
-        scored = info.data.get("scored")
-        for place, table in enumerate(tables):
-            if scored is not None and set(table.key) != set(scored.key):
-                raise ValueError(
-                    f"table {place} has the key {list(table.key)}, but the scored table has "
-                    f"{list(scored.key)}; use the same names"
-                )
-        return tables
 
     def to_plain(self) -> dict[str, Any]:
         """The configuration as JSON values; ``Config.model_validate`` of it gives an equal one."""

@@ -26,6 +26,8 @@ MAX_DRIVER_CELLS = 12_000_000
 """Cells that the driver holds at the most, about 1 GB."""
 
 _SUM_BITS = 60
+
+_ROLES = tuple(role.name for role in Role)
 _LEAST_TOTAL = 1e-250
 
 
@@ -198,7 +200,7 @@ def make_cells(
     families: tuple[Family, ...],
     bins: ScoreBins,
     scale: FixedPoint,
-    roles: Sequence[str] = tuple(r.name for r in Role),
+    roles: Sequence[str] = _ROLES,
 ) -> CellTable:
     """Make the cells of labelled rows: one pass, one group-by.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcspark.config import Calibrator
+from mcspark.core.rounds import TreeSettings
 from mcspark.ml.baselines import Baseline, LSBoost, MCBoost, Multiaccuracy, SquareLev, Uncalibrated
 from mcspark.ml.multicalibrator import Multicalibrator
 
@@ -10,6 +11,11 @@ from mcspark.ml.multicalibrator import Multicalibrator
 def estimator_of(settings: Calibrator) -> Multicalibrator | Baseline:
     """An estimator with the settings of the ``calibrator`` section; groups and columns are not set."""
     return _trees(settings) if settings.method == "trees" else _baseline(settings)
+
+
+def tree_settings(settings: Calibrator) -> TreeSettings:
+    """How the ``calibrator`` section grows trees, whatever its method is."""
+    return _trees(settings).settings
 
 
 def _trees(c: Calibrator) -> Multicalibrator:

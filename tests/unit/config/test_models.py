@@ -41,7 +41,7 @@ def test_defaults():
     }  # fmt: skip
     assert plain["compare"] == {
         "methods": ["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"],
-        "partitions": 10, "sweep": "paper", "output": None,
+        "partitions": 10, "sweep": "paper", "output": None, "task": "task", "tasks": [], "engine": "auto",
     }  # fmt: skip
     assert plain["gate"] == {"max_mc_error": None, "must_improve": True}
     assert (plain["output"], plain["model"], plain["report"]) == (None, None, None)
@@ -362,3 +362,23 @@ def test_garbage_is_refused_with_words_or_survives_the_round_trip(name, value):
         assert all("Input should" not in problem.what for problem in problems)
     else:
         assert Config.model_validate(json.loads(json.dumps(config.to_plain()))) == config
+
+
+def test_a_comparison_takes_tasks_with_names_and_keys_of_their_own():
+    task = {
+        "name": "travel",
+        "scored": {"path": "x", "key": ["id"]},
+        "attributes": [{"path": "y", "key": ["id"]}],
+    }
+    plain = {**small(), "compare": {"task": "income", "tasks": [task]}}
+    config = Config.model_validate(plain)
+    assert (config.compare.tasks[0].name, config.compare.tasks[0].groups) == ("travel", None)
+    for change, message in (
+        ({"name": "Income"}, "names the task 'Income' twice"),
+        ({"name": "a/b"}, "pattern"),
+        ({"attributes": [{"path": "y", "key": ["other"]}]}, "table 0 has the key"),
+        ({"attributes": []}, "is empty"),
+    ):
+        plain["compare"]["tasks"] = [{**task, **change}]
+        with pytest.raises(ValidationError, match=message):
+            Config.model_validate(plain)

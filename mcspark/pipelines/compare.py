@@ -1,0 +1,248 @@
+"""The paper's experiment on any scored table: every method, every grid, repeated partitions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import structlog
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+from mcspark.config import CompareOutput, Config, required
+from mcspark.core.cells import Cells, Role
+from mcspark.core.levels import MAX_DEPTH, ScoreBins, base_levels
+from mcspark.core.sweep import BUCKETS, PAPER_GRIDS, Limits, Setting, Sweep
+from mcspark.data.lease import Lease
+from mcspark.data.manifest import write_manifest
+from mcspark.data.sink import Publication, Target
+from mcspark.errors import ConfigurationError, ContractError
+from mcspark.ml import driver_training
+from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
+from mcspark.ml.groups import GroupSet
+from mcspark.ml.methods import tree_settings
+from mcspark.ml.split import place
+from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, workers
+from mcspark.ml.working import WORKING
+from mcspark.pipelines.comparison_page import figure, html, markdown, summary_table
+from mcspark.pipelines.inputs import Inputs, read_inputs
+from mcspark.pipelines.run import Run
+from mcspark.pipelines.workspace import Workspace
+from mcspark.runtime.columns import column
+from mcspark.runtime.files import Files, beside, leaf
+
+log = structlog.get_logger(__name__)
+
+RESULTS_SCHEMA = StructType([
+    StructField("task", StringType()),
+    StructField("method", StringType()),
+    StructField("m", LongType()),
+    StructField("fold", LongType()),
+    StructField("metric", StringType()),
+    StructField("value", DoubleType()),
+])  # fmt: skip
+"""Columns of ``results.parquet``."""
+
+_FINER = 3
+"""How often the test rows' score bins are halved: a calibrator moves a cell as a whole."""
+
+_BUCKET = "__bucket"
+
+
+def compare(run: Run) -> dict[str, Any]:
+    """Run the job; returns the summary line.
+
+    Finished trials are kept in a hidden folder beside the output, so a job that was interrupted goes on.
+    """
+    output: CompareOutput = required(run.config.compare.output, "compare.output")
+    files = Files(run.spark, output.path)
+    kept = _Folder(files, beside(files.qualify(output.path), f".{leaf(output.path)}.trials"))
+    engine = _engine(run)
+    rows: list[ResultRow] = []
+    choices: dict[str, list[Choice]] = {}
+    with (
+        Lease(run.spark, output.path, run.run_id) as lease,
+        Publication(run.spark, run.run_id) as publication,
+    ):
+        for name, config in tasks(run.config).items():
+            inner = Run(run.job, run.run_id, config, run.spark, run.seconds)
+            with run.stage(f"cells of {name}", f"sum the rows of {name} to cells"):
+                sweep = _sweep(inner, output.path)
+            log.info("cells made", task=name, cells=len(sweep.learning), test_cells=len(sweep.test))
+            grids = grids_of(config)
+            trials = kept.folder(digest(sweep, grids, engine.name))
+            with (
+                run.stage(f"sweep of {name}", f"compare the methods on {name}"),
+                workers(sweep, engine) as pool,
+            ):
+                found, choices[name] = run_sweep(name, sweep, grids, config.compare.partitions, pool, trials)
+            rows += found
+        with run.stage("write", "write the results"):
+            results = Target(f"{output.path.rstrip('/')}/results.parquet")
+            publication.stage(
+                results, run.spark.createDataFrame(_records(rows), RESULTS_SCHEMA), rows=len(rows)
+            )
+            picture = figure(rows)
+            pages = {
+                "compare.md": markdown(rows, choices, engine.name),
+                "figure.svg": picture,
+                "compare.html": html(rows, choices, engine.name, picture),
+            }
+            lease.check()
+            publication.publish()
+            for name, text in pages.items():
+                files.write_text(f"{output.path.rstrip('/')}/{name}", text)
+        summary: dict[str, Any] = {
+            "status": "ok",
+            "run_id": run.run_id,
+            "engine": engine.name,
+            "partitions": run.config.compare.partitions,
+            "results": summary_table(rows),
+            "paths": {"results": results.leaf, **{n: f"{output.path.rstrip('/')}/{n}" for n in pages}},
+        }
+        manifest = write_manifest(
+            run.spark, output.path, run_id=run.run_id, job=run.job, status="ok",
+            configuration=run.config.to_plain(), result={**summary, "seconds": run.seconds},
+        )  # fmt: skip
+    return {**summary, "paths": {**summary["paths"], "manifest": manifest}}
+
+
+def tasks(config: Config) -> dict[str, Config]:
+    """The configuration of each task by its name, the one of the top level first."""
+    found = {config.compare.task: config}
+    for task in config.compare.tasks:
+        own = {"scored": task.scored, "attributes": task.attributes, "groups": task.groups or config.groups}
+        found[task.name] = config.model_copy(update=own)
+    return found
+
+
+def grids_of(config: Config) -> dict[str, tuple[Setting, ...]]:
+    """The settings to choose from for each method: the paper's, or the calibrator section as it stands."""
+    methods, c = config.compare.methods, config.calibrator
+    if config.compare.sweep == "paper":
+        return {method: PAPER_GRIDS[method] for method in methods}
+    ls = c.lsboost
+    own: dict[str, tuple[Setting, ...]] = {
+        "none": ((),),
+        "squarelev": ((),),
+        "multiaccurate": tuple((("penalty", p),) for p in c.multiaccuracy.penalties),
+        "mcboost": ((("early_stopping", config.split.early_stopping),),),
+        "lsboost": ((("depth", ls.depth), ("learning_rate", ls.learning_rate), ("subsample", ls.subsample)),),
+        "trees": ((("learning_rate", c.learning_rate), ("feature_fraction", c.feature_fraction)),),
+    }
+    return {method: own[method] for method in methods}
+
+
+def _engine(run: Run) -> Engine:
+    wanted, found = run.config.compare.engine, driver_training.engine()
+    if wanted == "lightgbm" and found is None:
+        raise ConfigurationError(
+            "compare.engine is lightgbm, but that package is not installed on the driver; "
+            "install it, or set compare.engine: synapseml"
+        )
+    if found is not None and wanted != "synapseml":
+        return Engine(found, driver_training.DriverTrainer(), in_process=True)
+    trainer = SynapseTrainer(run.spark, run.config.calibrator.timeout_seconds)
+    return Engine("SynapseML", trainer, in_process=False)
+
+
+def _sweep(run: Run, output: str) -> Sweep:
+    config, c = run.config, run.config.calibrator
+    plan = GroupSet.from_config(config.groups)
+    with Workspace(run.spark, output, run.run_id) as workspace:
+        inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
+        inputs = inputs.with_frame(workspace.keep(inputs.frame, "joined"))
+        inputs.refuse_unmatched()
+        learning, test = _cells(run, inputs, plan)
+    return Sweep(
+        learning,
+        test,
+        levels=config.evaluation.levels,
+        seed=config.split.seed,
+        early_stopping=config.split.early_stopping,
+        trees=tree_settings(c),
+        rounds=c.rounds,
+        limits=Limits(
+            mcboost={"max_patches": c.mcboost.max_patches, "patience": c.mcboost.patience},
+            lsboost={"max_rounds": c.lsboost.max_rounds, "patience": c.lsboost.patience},
+            squarelev={
+                "max_rounds": c.squarelev.max_rounds,
+                "patience": c.early_stopping_rounds,
+                "min_rows_in_leaf": c.min_rows_in_leaf,
+            },
+        ),
+        min_rows=config.evaluation.min_group_rows,
+    )
+
+
+def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, Cells]:
+    """Cells of the rows that are not test, with their bucket for a role, and finer ones of the test rows."""
+    config = run.config
+    split, test = column(str(WORKING.split)), Role.test.name
+    # Another seed than any split's: the bucket of a row has nothing to do with its place in the split.
+    u = place(config.scored.key, -1 - config.split.seed)
+    bucket = F.concat(F.lit("bucket_"), F.floor(u * F.lit(BUCKETS)).cast("string"))
+    labelled = inputs.labelled.withColumn(_BUCKET, F.when(split == test, F.lit(test)).otherwise(bucket))
+    names = replace(WORKING, weight=inputs.weight, split=_BUCKET)
+    roles = [*(f"bucket_{i}" for i in range(BUCKETS)), test]
+    scale = FixedPoint.of(labelled, inputs.weight)
+    base = base_levels(config.evaluation.levels)
+    rest = labelled.where(split != test)
+    bins = choose_bins(rest, names, base, config.calibrator.score_bins, scale)
+    table = make_cells(labelled, names, plan.families, bins, scale, roles)
+    try:
+        groups = plan.fit(table.frame, "weight")
+        cells = table.collect(groups)
+    finally:
+        table.release()
+    finer = ScoreBins(base, tuple(min(depth + _FINER, MAX_DEPTH) for depth in bins.depth))
+    held_out = replace(names, split=None)
+    table = make_cells(labelled.where(split == test), held_out, plan.families, finer, scale)
+    try:
+        tested = table.collect(groups)
+    finally:
+        table.release()
+    learning = cells.take(cells.role < BUCKETS)
+    if not (learning.weight.sum() > 0 and tested.weight.sum() > 0):
+        raise ContractError(
+            f"{inputs.source}: a comparison needs labelled rows with weight in and outside the test split; "
+            "check split.test, split.column and the labels"
+        )
+    return learning, tested
+
+
+def _records(rows: list[ResultRow]) -> list[tuple[Any, ...]]:
+    return [
+        (r.task, r.method, r.m, r.fold, r.metric, None if r.value is None else float(r.value)) for r in rows
+    ]
+
+
+class _Folder:
+    """Texts by name in one folder; see :class:`mcspark.ml.tuning.Store`."""
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
+        self._path = path
+
+    def folder(self, name: str) -> _Folder:
+        """A folder within."""
+        return _Folder(self._files, f"{self._path}/{name}")
+
+    def read(self, name: str) -> str | None:
+        """The text kept under the name, or None."""
+        path = f"{self._path}/{name}.json"
+        text = self._files.read_text(path) if self._files.exists(path) else None
+        return text if text is not None and _is_whole(text) else None
+
+    def write(self, name: str, text: str) -> None:
+        """Keep a text, whole or not at all."""
+        self._files.write_text(f"{self._path}/{name}.json", text)
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), list)
+    except ValueError:
+        return False

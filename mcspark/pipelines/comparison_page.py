@@ -1,0 +1,268 @@
+"""The pages of a comparison: the paper's table 1, table 2 and figure 2, from the rows of the results."""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from mcspark.ml.tuning import Choice, ResultRow
+
+LABELS = {
+    "none": "uncalibrated",
+    "multiaccurate": "multiaccurate",
+    "mcboost": "MCBoost",
+    "lsboost": "LSBoost",
+    "squarelev": "SquareLev.R",
+    "trees": "trees",
+}
+"""Methods as they are written on the pages, in their order."""
+
+_FIGURE = "MC error against the number of level sets (the paper's figure 2)"
+
+_COLOURS = {
+    "none": "#767676",
+    "multiaccurate": "#b35900",
+    "mcboost": "#7a3fa0",
+    "lsboost": "#00695c",
+    "squarelev": "#8a6d00",
+    "trees": "#0b57d0",
+}
+_MARKERS = {"none": "x", "multiaccurate": "s", "mcboost": "^", "lsboost": "v", "squarelev": "D", "trees": "o"}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation over the partitions; no deviation where there is one value."""
+
+    mean: float
+    sd: float | None
+
+    def show(self, digits: int, factor: float = 1.0) -> str:
+        """``0.0048 ± 0.0005``."""
+        mean = f"{self.mean * factor:.{digits}f}"
+        return mean if self.sd is None else f"{mean} ± {self.sd * factor:.{digits}f}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text: the head, the rows, and what it is about."""
+
+    caption: str
+    head: tuple[str, ...]
+    body: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        lines = [self.head, tuple("---" for _ in self.head), *self.body]
+        return f"### {self.caption}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+class Spreads:
+    """Mean and spread of every metric by task, method, metric and grid."""
+
+    def __init__(self, rows: Sequence[ResultRow]) -> None:
+        values: dict[tuple[str, str, str, int | None], list[float]] = defaultdict(list)
+        for r in rows:
+            if r.fold is not None and r.value is not None:
+                values[r.task, r.method, r.metric, r.m].append(r.value)
+        self._found = {
+            key: Spread(float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else None)
+            for key, v in values.items()
+        }
+        self.tasks = tuple(dict.fromkeys(r.task for r in rows))
+        found = {r.method for r in rows}
+        self.methods = tuple(method for method in LABELS if method in found)
+        self.grids = tuple(sorted({r.m for r in rows if r.metric == "mc_error" and r.m is not None}))
+
+    def get(self, task: str, method: str, metric: str, m: int | None) -> Spread | None:
+        """The spread; None where there is no such number."""
+        return self._found.get((task, method, metric, m))
+
+    def grids_of(self, method: str, metric: str) -> tuple[int | None, ...]:
+        """Grids on which a metric of a method was measured; None first, where there is one without a grid."""
+        grids = {key[3] for key in self._found if key[1:3] == (method, metric)}
+        return tuple(m for m in (None, *self.grids) if m in grids)
+
+
+def saturation_table(rows: Sequence[ResultRow]) -> Table:
+    """Table 1 of the paper: what running the trees a second time gains on the test rows."""
+    found, body = Spreads(rows), []
+    for task in found.tasks:
+        before = found.get(task, "none", "loss", None)
+        after = found.get(task, "trees", "loss", None)
+        second = found.get(task, "trees", "loss_second", None)
+        if after is not None and second is not None:
+            gain = f"{after.mean - second.mean:.1e}"
+            body.append((task, before.show(4) if before else "–", after.show(4), second.show(4), gain))
+    head = ("task", "ℓ(f₀)", "ℓ(f_cal)", "ℓ(p(f_cal))", "ε̂_loss")
+    return Table("Loss saturation (the paper's table 1)", head, tuple(body))
+
+
+def smece_table(rows: Sequence[ResultRow]) -> Table:
+    """Table 2 of the paper: worst-group smECE, times 1000; a star marks the lowest of a task."""
+    found = Spreads(rows)
+    lines = [(method, m) for method in found.methods for m in found.grids_of(method, "worst_group_smece")]
+    return Table(
+        "Worst-group smECE × 1000 (the paper's table 2)",
+        ("method", "m", *found.tasks),
+        _starred(found, lines, "worst_group_smece", digits=2, factor=1000.0),
+    )
+
+
+def mc_tables(rows: Sequence[ResultRow]) -> list[Table]:
+    """MC error of every method on every grid, one table a task; a star marks the lowest of a grid."""
+    found, tables = Spreads(rows), []
+    for task in found.tasks:
+        columns = []
+        for m in found.grids:
+            errors = {method: found.get(task, method, "mc_error", m) for method in found.methods}
+            columns.append(_cells(errors, digits=4, factor=1.0))
+        body = tuple((LABELS[method], *(c[method] for c in columns)) for method in found.methods)
+        head = ("method", *(f"m = {m}" for m in found.grids))
+        tables.append(Table(f"Multicalibration error, {task}", head, body))
+    return tables
+
+
+def chosen_table(choices: Mapping[str, Sequence[Choice]]) -> Table:
+    """The settings that the validation halves chose."""
+    body = []
+    for task, chosen in choices.items():
+        for choice in chosen:
+            if choice.setting:
+                setting = ", ".join(f"{name} {value:g}" for name, value in choice.setting)
+                body.append((task, LABELS[choice.method], _grid(choice.m), setting))
+    return Table("Chosen settings", ("task", "method", "m", "setting"), tuple(body))
+
+
+def summary_table(rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:
+    """Means by task and method for the summary line."""
+    found = Spreads(rows)
+
+    def mean(task: str, method: str, metric: str, m: int | None) -> float | None:
+        spread = found.get(task, method, metric, m)
+        return None if spread is None else spread.mean
+
+    return {
+        task: {
+            method: {
+                "mc_error": {str(m): mean(task, method, "mc_error", m) for m in found.grids},
+                "worst_group_smece": {
+                    "all" if m is None else str(m): mean(task, method, "worst_group_smece", m)
+                    for m in found.grids_of(method, "worst_group_smece")
+                },
+                "loss": {
+                    "all" if m is None else str(m): mean(task, method, "loss", m)
+                    for m in found.grids_of(method, "loss")
+                },
+            }
+            for method in found.methods
+        }
+        for task in found.tasks
+    }
+
+
+def figure(rows: Sequence[ResultRow]) -> str:
+    """Figure 2 of the paper as SVG: MC error against the number of non-empty level sets, one panel a task.
+
+    Points are means over the partitions, bands one standard deviation to either side.
+    """
+    import matplotlib as mpl  # noqa: PLC0415  (slow to import, and only this job draws)
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    found = Spreads(rows)
+    text = io.StringIO()
+    # Fixed ids and no date: the same results give the same bytes.
+    with mpl.rc_context({"svg.hashsalt": "mcspark", "svg.fonttype": "none", "font.size": 11}):
+        drawing = Figure(figsize=(5.2 * len(found.tasks), 4.2), layout="constrained")
+        panels = np.atleast_1d(drawing.subplots(1, len(found.tasks)))
+        for panel, task in zip(panels, found.tasks, strict=True):
+            for method in found.methods:
+                _draw(panel, found, task, method)
+            panel.set(title=task, xlabel="non-empty level sets", ylim=(0, None))
+            panel.grid(alpha=0.25)
+        panels[0].set_ylabel("multicalibration error")
+        panels[0].legend(frameon=False)
+        drawing.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+def _draw(panel: Any, found: Spreads, task: str, method: str) -> None:
+    points = []
+    for m in found.grids:
+        error, sets = found.get(task, method, "mc_error", m), found.get(task, method, "level_sets", m)
+        if error is not None and sets is not None:
+            points.append((sets.mean, error.mean, error.sd or 0.0))
+    if points:
+        x, y, sd = np.asarray(sorted(points)).T
+        panel.plot(x, y, color=_COLOURS[method], marker=_MARKERS[method], label=LABELS[method])
+        panel.fill_between(x, y - sd, y + sd, color=_COLOURS[method], alpha=0.2, linewidth=0)
+
+
+def markdown(rows: Sequence[ResultRow], choices: Mapping[str, Sequence[Choice]], engine: str) -> str:
+    """``compare.md``; its picture is ``figure.svg`` beside it."""
+    tables = "\n".join(table.markdown() for table in _tables(rows, choices))
+    picture = (
+        "### MC error against the number of level sets (the paper's figure 2)\n\n![figure](figure.svg)\n"
+    )
+    return f"# Comparison of calibrators\n\n{_words(rows, engine)}\n\n{picture}\n{tables}"
+
+
+def html(
+    rows: Sequence[ResultRow], choices: Mapping[str, Sequence[Choice]], engine: str, picture: str
+) -> str:
+    """``compare.html``: one self-contained file."""
+    environment = Environment(
+        loader=PackageLoader("mcspark.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("comparison.html.j2")
+    return template.render(
+        words=_words(rows, engine), tables=_tables(rows, choices), title=_FIGURE, picture=picture
+    )
+
+
+def _words(rows: Sequence[ResultRow], engine: str) -> str:
+    folds = len({r.fold for r in rows if r.fold is not None})
+    return (
+        f"Test rows only; mean ± standard deviation over {folds} partition(s) of the other rows into halves "
+        f"for calibration and validation. Trees trained by {engine}. MCBoost and LSBoost are fitted anew for "
+        "every grid m, the others once. A star marks the lowest mean."
+    )
+
+
+def _tables(rows: Sequence[ResultRow], choices: Mapping[str, Sequence[Choice]]) -> list[Table]:
+    return [saturation_table(rows), smece_table(rows), *mc_tables(rows), chosen_table(choices)]
+
+
+def _grid(m: int | None) -> str:
+    return "–" if m is None else str(m)
+
+
+def _starred(
+    found: Spreads, lines: Sequence[tuple[str, int | None]], metric: str, *, digits: int, factor: float
+) -> tuple[tuple[str, ...], ...]:
+    columns = [
+        _cells(
+            {line: found.get(task, line[0], metric, line[1]) for line in lines}, digits=digits, factor=factor
+        )
+        for task in found.tasks
+    ]
+    return tuple((LABELS[method], _grid(m), *(c[method, m] for c in columns)) for method, m in lines)
+
+
+def _cells(spreads: Mapping[Any, Spread | None], *, digits: int, factor: float) -> dict[Any, str]:
+    means = [s.mean for s in spreads.values() if s is not None]
+    lowest = min(means, default=None)
+    return {
+        key: "–" if s is None else s.show(digits, factor) + (" *" if s.mean == lowest else "")
+        for key, s in spreads.items()
+    }
