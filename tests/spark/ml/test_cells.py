@@ -1,0 +1,175 @@
+"""Cells by Spark against cells by NumPy, and exact whatever the order of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import functions as F
+
+from mcspark.core.cells import SUMS, Cells, Role
+from mcspark.core.levels import MAX_DEPTH, ScoreBins
+from mcspark.errors import ContractError
+from mcspark.ml import cells as cells_module
+from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
+from mcspark.ml.groups import GroupSet, with_categories
+
+COLUMNS = ScoredColumns("score", "label", "w", "split")
+# 24 columns of up to seven values and 20 predicates: 92 bits, two words.
+SECTION = {
+    "min_share": 0.0,
+    "columns": [{"column": f"c{i}"} for i in range(24)],
+    "predicates": [{"name": f"p{i}", "where": f"c{i} > 3 OR c{i + 1} = 0"} for i in range(20)],
+}
+ROWS = 1500
+BINS = ScoreBins(300, tuple(j % 3 for j in range(300)))
+
+
+def arrays(seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 7, (ROWS, 24))
+    codes[:, 2:] *= rng.random((ROWS, 1)) < 0.2  # many rows share a signature
+    codes[:, :2] %= 2
+    edges = np.arange(301) / 300
+    score = rng.choice(np.concatenate([edges, rng.random(300)]), ROWS)
+    label = np.where(rng.random(ROWS) < 0.5, np.round(rng.random(ROWS)), rng.random(ROWS))
+    weight = np.where(rng.random(ROWS) < 0.05, 0.0, rng.lognormal(0, 2, ROWS))
+    return codes, score, label, weight, rng.choice(3, ROWS)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return GroupSet.from_config(SECTION)
+
+
+@pytest.fixture(scope="module")
+def frame(spark, plan):
+    codes, score, label, weight, role = arrays()
+    table = pd.DataFrame(codes, columns=[f"c{i}" for i in range(24)])
+    table = table.assign(score=score, label=label, w=weight, split=[Role(r).name for r in role])
+    kept = with_categories(spark.createDataFrame(table), plan.families).persist()
+    yield kept
+    kept.unpersist()
+
+
+def collected(frame, plan, columns=COLUMNS, bins=BINS, most=None):
+    scale = FixedPoint.of(frame, columns.weight)
+    table = make_cells(frame, columns, plan.families, bins, scale)
+    try:
+        groups = plan.fit(table.frame, "weight")
+        return table.collect(groups, **({} if most is None else {"most": most}))
+    finally:
+        table.release()
+
+
+@pytest.fixture(scope="module")
+def cells(frame, plan):
+    return collected(frame, plan)
+
+
+def by_key(cells):
+    """Cells in an order that depends on nothing but their content."""
+    member = cells.membership[cells.signature]
+    order = np.lexsort((*member.T, cells.bin, cells.role))
+    key = np.column_stack([cells.role, cells.bin, member])[order]
+    return key, {name: getattr(cells, name)[order] for name in SUMS}
+
+
+def reference(plan, names, bins=BINS, weighted=True, with_role=True):
+    codes, score, label, weight, role = arrays()
+    column = {f"c{i}": codes[:, i] for i in range(24)}
+    member = [column[name.split("=")[0]] == int(name.split("=")[1]) for name in names if name[0] == "c"]
+    member += [(column[f"c{i}"] > 3) | (column[f"c{i + 1}"] == 0) for i in range(20)]
+    return Cells.from_rows(
+        score, label, np.column_stack(member), bins=bins, groups=names,
+        weight=weight if weighted else None, role=role if with_role else np.full(ROWS, 2),
+    )  # fmt: skip
+
+
+def assert_equal(found, expected):
+    assert found.groups == expected.groups
+    assert found.bins == expected.bins
+    (key, sums), (expected_key, expected_sums) = by_key(found), by_key(expected)
+    assert np.array_equal(key, expected_key)
+    assert np.array_equal(sums["n"], expected_sums["n"])
+    for name in SUMS:
+        # Each row is rounded to about 2**-60 of the total.
+        total = expected_sums[name].sum()
+        np.testing.assert_allclose(sums[name], expected_sums[name], rtol=1e-14, atol=1e-14 * total)
+
+
+def test_cells_equal_numpy(cells, plan):
+    assert_equal(cells, reference(plan, cells.groups))
+    assert len(cells) < ROWS  # some cells hold several rows
+
+
+def test_without_weight_and_split(frame, plan):
+    found = collected(frame, plan, ScoredColumns("score", "label"))
+    assert_equal(found, reference(plan, found.groups, weighted=False, with_role=False))
+    assert set(found.role.tolist()) == {int(Role.test)}
+    assert np.array_equal(found.weight, found.n)
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_no_order_of_rows_changes_a_bit(frame, plan, cells, partitions):
+    shuffled = frame.orderBy(F.xxhash64("score", "w", F.lit(partitions))).repartition(partitions)
+    found = collected(shuffled, plan)
+    for field in fields(Cells):
+        one, other = getattr(cells, field.name), getattr(found, field.name)
+        assert np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other, field.name
+
+
+def test_sums_of_weights_are_exact(frame, cells):
+    """Σw over any set of cells is the sum of the rounded weights, without a rounding error of its own."""
+    weight = arrays()[3]
+    scale = FixedPoint.of(frame, "w").weight
+    assert cells.weight.sum() * scale == sum(round(w * scale) for w in weight)
+
+
+@pytest.mark.parametrize("weight", [1e-100, 1e100, 123.456])
+def test_the_unit_of_the_weights_is_free(frame, plan, cells, weight):
+    found = collected(frame.withColumn("w", F.col("w") * weight), plan)
+    np.testing.assert_allclose(
+        found.weight / weight, cells.weight, rtol=1e-9, atol=1e-15 * cells.weight.sum()
+    )
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e200, 1e-200])
+def test_weights_that_cannot_be_summed_are_refused(frame, weight):
+    with pytest.raises(ContractError, match="weight"):
+        FixedPoint.of(frame.withColumn("w", F.lit(weight)), "w")
+
+
+def test_collected_in_pieces_is_the_same(spark, frame, plan, cells, monkeypatch):
+    monkeypatch.setattr(cells_module, "_bytes", lambda size: 4 * len(cells) * 8 * len(SUMS) / 3)
+    found = collected(frame, plan)
+    for name in ("bin", "signature", "role", *SUMS):
+        assert np.array_equal(getattr(found, name), getattr(cells, name)), name
+
+
+@pytest.mark.parametrize(("size", "expected"), [("64m", 2**26), ("1g", 2**30), ("512", 512), ("10kb", 10240)])
+def test_sizes_as_spark_writes_them(size, expected):
+    assert cells_module._bytes(size) == expected
+
+
+def test_too_many_cells_are_merged_and_then_refused(frame, plan, cells):
+    flat = len(collected(frame, plan, bins=ScoreBins.uniform(300)))
+    assert flat < len(cells)
+    merged = collected(frame, plan, most=flat)
+    assert merged.bins == ScoreBins.uniform(300)
+    assert_equal(merged, reference(plan, merged.groups, bins=merged.bins))
+    with pytest.raises(ContractError, match="min_share"):
+        collected(frame, plan, most=flat - 1)
+
+
+def test_bins_are_finer_where_scores_are_dense(frame):
+    scale = FixedPoint.of(frame, "w")
+    _, score, _, weight, _ = arrays()
+    found = choose_bins(frame, COLUMNS, 300, 40, scale)
+    fine = np.bincount(
+        ScoreBins(300, (MAX_DEPTH,) * 300).assign(score), weights=weight, minlength=300 * 2**MAX_DEPTH
+    )
+    assert found == ScoreBins.from_fine_weights(300, fine, 40)
+    assert choose_bins(frame, COLUMNS, 300, 0, scale) == ScoreBins.uniform(300)
