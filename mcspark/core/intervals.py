@@ -4,7 +4,8 @@ Both figures sum absolute values, so chance pushes them up: a bootstrap pushes t
 between its quantiles would lie above the truth. Instead the systematic residual is taken to be ``t`` times
 the estimated one, shrunk where chance explains it, and the noise of a Poisson bootstrap is added. The
 interval spans the errors of those ``t`` under which the figure at hand is no surprise, from t = 0, which is
-perfect calibration, upwards. So it may begin at the grid's rounding error and end below the figure itself.
+no error at all, upwards; so it may end below the figure itself. How a residual is spread over the levels
+decides how much of it chance can hide, so several guesses of that are tried, and the widest interval counts.
 """
 
 from __future__ import annotations
@@ -12,28 +13,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcspark.core.atoms import Atoms, roll_up
-from mcspark.core.calibration_error import too_small_groups
+from mcspark.core.calibration_error import level_errors, too_small_groups
 from mcspark.core.cells import Cells
 from mcspark.core.levels import FloatArray, level_value
 from mcspark.core.smooth_ece import group_smooth_ece
 
-STRENGTHS = np.array([0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 8, 14])
+STRENGTHS = np.array([0, 0.3, 0.6, 0.85, 1, 1.2, 1.5, 2, 3.5, 7, 14])
 """Multiples ``t`` of the estimated systematic residual that are tried."""
 LEAST_SHARE = 0.1
 """However well chance explains a residual, this share of it is kept, so that ``t`` can reach any error."""
-SHAPES = ("sharp", "smooth", "plain")
-"""Guesses of how the systematic residual is spread over the levels; the widest interval counts.
-
-Chance is removed level by level, or over broad levels, or not at all.
-"""
-COARSE = 10
-"""Levels within which a smooth systematic residual does not change."""
+BROAD = 10
+"""Levels within which a smooth systematic residual is taken as constant."""
 BANDWIDTHS = 0.005 * 1.35 ** np.arange(18)
 """Bandwidths between which the fixed point of smECE is interpolated."""
 
@@ -89,7 +86,7 @@ def bootstrap_intervals(
         return Intervals(dict.fromkeys(levels, nothing), nothing)
     atoms, rng = Atoms.of(cells), np.random.default_rng(seed)
     tables = _Tables.of(atoms, judged)
-    figures: list[_Figure] = [_GridError(tables, m, shape) for m in levels for shape in SHAPES]
+    figures: list[_Figure] = [_GridError(tables, m) for m in levels]
     figures.append(_SmoothError(tables))
     simulated: list[list[FloatArray]] = [[] for _ in figures]
     for size in atoms.blocks(draws):
@@ -97,13 +94,15 @@ def bootstrap_intervals(
         for figure, errors in zip(figures, simulated, strict=True):
             errors.append(_at_strengths(figure, weight, residual))
     none = np.zeros((1, *tables.weight.shape))
-    found = [
+    ends = [
         _invert(figure, none, np.concatenate(errors), level)
         for figure, errors in zip(figures, simulated, strict=True)
     ]
-    grids = {m: _union(found[i * len(SHAPES) :][: len(SHAPES)]) for i, m in enumerate(levels)}
-    smece = found[-1]
-    return Intervals(grids, Interval(group_smooth_ece(cells, min_rows).worst, smece.low, smece.high))
+    grids = {
+        m: Interval(level_errors(cells, m, min_rows).mc_error, *found)
+        for m, found in zip(levels, ends[:-1], strict=True)
+    }
+    return Intervals(grids, Interval(group_smooth_ece(cells, min_rows).worst, *ends[-1]))
 
 
 def _resample(atoms: Atoms, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
@@ -176,74 +175,79 @@ def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
 class _Figure(Protocol):
     """A figure of merit as a function of the systematic residual and of noise added to it."""
 
+    shapes: int
+
     def prepare(self, weight: FloatArray, residual: FloatArray) -> None:
         """Take in noise, shape (D, G, base), of Σw and Σw·(f − y)."""
 
-    def at(self, strength: float | None) -> FloatArray:
-        """The figure of each draw, shape (D,); None stands for the residual as it was observed."""
+    def at(self, shape: int, strength: float) -> FloatArray:
+        """The figure of each draw, shape (D,). The last shape at strength 1 is the residual as observed."""
 
 
 def _at_strengths(figure: _Figure, weight: FloatArray, residual: FloatArray) -> FloatArray:
+    """The figure of each draw, shape and strength; shape (D, shapes, strengths)."""
     figure.prepare(weight, residual)
-    return np.stack([figure.at(t) for t in STRENGTHS], axis=1)
+    return np.stack(
+        [np.stack([figure.at(k, t) for t in STRENGTHS], axis=1) for k in range(figure.shapes)], axis=1
+    )
 
 
-def _invert(figure: _Figure, none: FloatArray, simulated: FloatArray, level: float) -> Interval:
-    """The errors of all strengths under which the estimate lies between the outer quantiles."""
-    truth = _at_strengths(figure, none, none)[0]
-    estimate = float(figure.at(None)[0])
-    low, high = np.quantile(simulated, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    # The quantiles grow with the strength, but for the chance of the draws.
-    weakest = np.interp(estimate, np.maximum.accumulate(high), STRENGTHS)
-    strongest = np.interp(estimate, np.maximum.accumulate(low), STRENGTHS)
-    ends = np.interp([weakest, max(weakest, strongest)], STRENGTHS, truth)
-    return Interval(estimate, float(ends[0]), float(ends[1]))
+def _invert(figure: _Figure, none: FloatArray, simulated: FloatArray, level: float) -> tuple[float, float]:
+    """Least and largest error of all shapes and strengths that put the estimate between outer quantiles."""
+    truths = _at_strengths(figure, none, none)[0]
+    estimate = float(figure.at(figure.shapes - 1, 1.0)[0])
+    quantiles = np.quantile(simulated, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    ends = []
+    for truth, low, high in zip(truths, *quantiles, strict=True):
+        # The quantiles grow with the strength, but for the chance of the draws.
+        weakest = np.interp(estimate, np.maximum.accumulate(high), STRENGTHS)
+        strongest = np.interp(estimate, np.maximum.accumulate(low), STRENGTHS)
+        ends.append(np.interp([weakest, max(weakest, strongest)], STRENGTHS, truth))
+    return float(np.min(ends)), float(np.max(ends))
+
+
+def _smooth_shape(residual: FloatArray, variance: FloatArray, weight: FloatArray) -> FloatArray:
+    """Systematic residuals as if their mean were the same within each of the broad levels."""
+    n_levels = residual.shape[-1]
+    broad = math.gcd(n_levels, BROAD)
+    mean = _ratio(_systematic(roll_up(residual, broad), roll_up(variance, broad)), roll_up(weight, broad))
+    return np.repeat(mean, n_levels // broad, axis=-1) * weight
 
 
 class _GridError:
-    """Multicalibration error on one grid."""
+    """Multicalibration error on one grid; chance is removed level by level, by broad levels, or not."""
 
-    def __init__(self, tables: _Tables, m: int, shape: str) -> None:
+    shapes = 3
+
+    def __init__(self, tables: _Tables, m: int) -> None:
         self.m, self.total = m, tables.total
         value = np.repeat(level_value(np.arange(m), m), tables.weight.shape[1] // m)
         offset = value * tables.weight - tables.score
         self.mean_offset = _ratio(offset, tables.weight)
-        self.observed = roll_up(offset + tables.residual, m)
-        chance = roll_up(tables.variance, m)
-        if shape == "smooth":
-            coarse = math.gcd(m, COARSE)
-            mean = _ratio(
-                _systematic(roll_up(self.observed, coarse), roll_up(chance, coarse)),
-                roll_up(tables.weight, coarse),
-            )
-            self.shape = np.repeat(mean, m // coarse, axis=1) * roll_up(tables.weight, m)
-        else:
-            self.shape = _systematic(self.observed, chance) if shape == "sharp" else self.observed
+        gap, chance = roll_up(offset + tables.residual, m), roll_up(tables.variance, m)
+        smooth = _smooth_shape(gap, chance, roll_up(tables.weight, m))
+        self.gaps = (_systematic(gap, chance), smooth, gap)
 
     def prepare(self, weight: FloatArray, residual: FloatArray) -> None:
         self.noise = roll_up(residual + weight * self.mean_offset, self.m)
 
-    def at(self, strength: float | None) -> FloatArray:
-        shape = self.observed if strength is None else strength * self.shape
-        return np.asarray(np.abs(self.noise + shape).sum(axis=2).max(axis=1) / self.total)
+    def at(self, shape: int, strength: float) -> FloatArray:
+        gap = np.abs(self.noise + strength * self.gaps[shape])
+        return np.asarray(gap.sum(axis=2).max(axis=1) / self.total)
 
 
 class _SmoothError:
     """Worst-group smECE, with scores placed at their mean in each group and base level."""
 
+    shapes = 2
+
     def __init__(self, tables: _Tables) -> None:
         base = tables.weight.shape[1]
-        mean = _ratio(tables.score, tables.weight)
-        self.upper = np.clip(mean * base - np.arange(base), 0.0, 1.0)
+        self.upper = np.clip(_ratio(tables.score, tables.weight) * base - np.arange(base), 0.0, 1.0)
         self.weight = tables.weight
-        coarse = math.gcd(base, COARSE)
-        mean = _ratio(
-            _systematic(roll_up(tables.residual, coarse), roll_up(tables.variance, coarse)),
-            roll_up(tables.weight, coarse),
-        )
-        self.kernels = [_kernel(base, sigma) for sigma in BANDWIDTHS]
-        self.observed = self._smooth(tables.residual)
-        self.shape = self._smooth(np.repeat(mean, base // coarse, axis=1) * tables.weight)
+        self.kernels = _kernels(base)
+        smooth = _smooth_shape(tables.residual, tables.variance, tables.weight)
+        self.curves = (self._smooth(smooth), self._smooth(tables.residual))
 
     def prepare(self, weight: FloatArray, residual: FloatArray) -> None:
         masses = self._split(self.weight + weight)
@@ -252,15 +256,10 @@ class _SmoothError:
         self.scale = _ratio(np.ones_like(total), total)
         self.noise = self._smooth(residual)
 
-    def at(self, strength: float | None) -> FloatArray:
-        shape = self.observed if strength is None else [strength * part for part in self.shape]
-        error = np.stack(
-            [
-                np.abs(noise + part).mean(axis=-1) * self.scale
-                for noise, part in zip(self.noise, shape, strict=True)
-            ]
-        )
-        return np.asarray(_fixed_point(error).max(axis=1))
+    def at(self, shape: int, strength: float) -> FloatArray:
+        curves = zip(self.noise, self.curves[shape], strict=True)
+        error = [np.abs(noise + strength * curve).mean(axis=-1) * self.scale for noise, curve in curves]
+        return np.asarray(_fixed_point(np.stack(error)).max(axis=1))
 
     def _smooth(self, value: FloatArray) -> list[FloatArray]:
         masses = self._split(value)
@@ -274,19 +273,20 @@ class _SmoothError:
         return out
 
 
-def _kernel(base: int, sigma: float) -> FloatArray:
-    """Smoothing from the edges of the base levels to a mesh, shape (base + 1, mesh); mean 1 over the mesh."""
+@lru_cache(maxsize=4)
+def _kernels(base: int) -> tuple[FloatArray, ...]:
+    """Smoothing from the edges of the base levels to a mesh, at each bandwidth; mean 1 over the mesh."""
     edge = np.linspace(0, 1, base + 1)[:, None]
-    points = 200 if sigma < 0.02 else 60  # at least one to a bandwidth
-    mesh = (np.arange(points) + 0.5) / points
-
-    def bump(distance: FloatArray) -> FloatArray:
-        return np.asarray(np.exp(-((distance / sigma) ** 2) / 2) * (np.abs(distance) <= 0.5))
-
-    kernel = bump(mesh - edge) + bump(mesh + edge) + bump(2 - mesh - edge)
-    kernel /= kernel.mean(axis=1, keepdims=True)
-    kernel[[0, -1]] /= 2
-    return np.asarray(kernel)
+    kernels = []
+    for sigma in BANDWIDTHS:
+        points = 200 if sigma < 0.02 else 60  # at least one to a bandwidth
+        mesh = (np.arange(points) + 0.5) / points
+        distances = np.stack([mesh - edge, mesh + edge, 2 - mesh - edge])
+        kernel = (np.exp(-((distances / sigma) ** 2) / 2) * (np.abs(distances) <= 0.5)).sum(axis=0)
+        kernel /= kernel.mean(axis=1, keepdims=True)
+        kernel[[0, -1]] /= 2
+        kernels.append(kernel)
+    return tuple(kernels)
 
 
 def _fixed_point(error: FloatArray) -> FloatArray:
@@ -298,9 +298,3 @@ def _fixed_point(error: FloatArray) -> FloatArray:
     low, high = (np.take_along_axis(error, at, 0)[0] for at in (before, after))
     part = np.divide(a, a - b, out=np.zeros_like(a), where=a > b)
     return np.asarray(low + np.where(after[0] > 0, part, 0.0) * (high - low))
-
-
-def _union(intervals: list[Interval]) -> Interval:
-    lows = [i.low for i in intervals if i.low is not None]
-    highs = [i.high for i in intervals if i.high is not None]
-    return Interval(intervals[0].estimate, min(lows), max(highs))
