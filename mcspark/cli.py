@@ -22,6 +22,9 @@ SetOption = Annotated[
 ]
 
 
+BENCHMARK_FOLDER = "mcspark-run/benchmark"
+
+
 class LogFormat(str, Enum):
     """How log lines look."""
 
@@ -70,6 +73,47 @@ def audit(
     from mcspark.pipelines.audit import audit as body  # noqa: PLC0415
 
     _run("audit", log_format, _loader(config, set_ or (), "output"), body)
+
+
+@app.command()
+def compare(
+    config: ConfigOption = None, set_: SetOption = None, log_format: LogOption = LogFormat.text
+) -> None:
+    """Reproduce the paper's comparison of calibrators on labelled tables: tables, figure and results."""
+    from mcspark.pipelines.compare import compare as body  # noqa: PLC0415
+
+    _run("compare", log_format, _loader(config, set_ or (), "compare.output"), body, needs_lightgbm=True)
+
+
+@app.command()
+def benchmark(
+    *,
+    rows: Annotated[int, typer.Option(min=10_000, help="Rows to measure on.")] = 1_000_000,
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the result here too.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each thing, in turns.")] = 3,
+    trees: Annotated[int, typer.Option(min=1, help="Most trees of a fit.")] = 1000,
+    folds: Annotated[int, typer.Option(min=0, help="Folds of cells against rows; 0: leave it out.")] = 3,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="FILE...", help="ACS person files to expand.")
+    ] = None,
+    workdir: Annotated[str, typer.Option(help="Folder for the rows and the outputs.")] = BENCHMARK_FOLDER,
+    more_sources: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Further files after --source FILE.")
+    ] = None,
+    log_format: LogOption = LogFormat.text,
+) -> None:
+    """Measure what the jobs cost beside reading, joining and writing the same rows, and check their results.
+
+    Without --source it takes the ACS files below MCSPARK_SHARED (../shared), or else a synthetic population.
+    """
+    from mcspark.pipelines.benchmark.measure import Options, body, settings  # noqa: PLC0415
+
+    sources = [*(source or []), *(more_sources or [])]
+    options = Options(rows, repeats, trees, folds, Options.found(sources), workdir)
+    _run("benchmark", log_format, options.configuration, body(options, json_file),
+         needs_lightgbm=True, settings=settings())  # fmt: skip
 
 
 def _loader(config: str | None, overrides: Sequence[str], *needs: str) -> Callable[[], Config]:

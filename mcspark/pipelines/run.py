@@ -71,6 +71,7 @@ def run_job(
     *,
     needs_lightgbm: bool = False,
     prepare: Callable[[SparkSession, Config], None] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> NoReturn:
     """Run a job to its end: the summary is the last line of stdout, the process ends with its exit code.
 
@@ -84,11 +85,13 @@ def run_job(
     needs_lightgbm : bool
     prepare : callable, optional
         Makes the input, for the default run.
+    settings : mapping, optional
+        Of Spark, for a job that is its own operator.
     """
     spark: SparkSession | None = None
     try:
         config = load()
-        spark = spark_session(f"mcspark {job}", needs_lightgbm=needs_lightgbm)
+        spark = spark_session(f"mcspark {job}", settings, needs_lightgbm=needs_lightgbm)
         check_executors(spark)
         if prepare:
             prepare(spark, config)

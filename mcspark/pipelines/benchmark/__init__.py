@@ -1,0 +1,1 @@
+"""The benchmark: what the jobs cost beside reading, joining and writing the same rows."""
