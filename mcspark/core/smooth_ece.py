@@ -11,10 +11,12 @@ Residuals enter by their *linear-split histogram*: a row between two grid points
 according to its distance. The share is linear in the score, so the sums Σw·(f − y) and Σw·f·(f − y) of a
 score bin give the histogram at the bin's edges exactly, without the rows.
 
-Accuracy. From rows, or from bins no wider than 1/1000, the result agrees with relplot within 1e-5; for
-groups of one or two rows relplot's extra density of 1e-4 makes its value lower by up to 2e-4. Wider bins
-blur the scores by h²/6 in variance: with h = 1/300 expect 1e-4 for smECE above 0.03. Where two bandwidths
-tie, any difference may move the choice by one step of 1/1024, and the value by that times the slope.
+Accuracy against relplot. From rows, or from bins no wider than 1/1200, within 1e-5 as a rule; groups of
+one or two rows differ by up to 2e-4, because relplot adds 1e-4 to the density. Wider bins blur the scores
+by about h²/6 in variance: with h = 1/300 half of the samples of 3,000 rows were within 5e-5, all within
+2e-4. Two cases are worse. Where two bandwidths tie, any difference may move the choice by one step of
+1/1024. And a bin at 0 or 1 shares its rows with the very end, where mass counts half: in a group of a few
+rows with one of them in a wide end bin this moved the result by 0.01. For such groups use rows, or fine bins.
 """
 
 from __future__ import annotations
