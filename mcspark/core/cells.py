@@ -90,7 +90,7 @@ class Cells:
         w = np.ones(len(score)) if weight is None else np.asarray(weight, dtype=np.float64)
         r = np.zeros(len(score), dtype=np.int64) if role is None else np.asarray(role, dtype=np.int64)
         signatures, signature = _distinct(np.asarray(membership, dtype=np.bool_))
-        shape = (bins.n_bins, len(signatures), len(Role))
+        shape = (bins.n_bins, len(signatures), int(r.max(initial=0)) + 1)
         keys, cell = np.unique(
             np.ravel_multi_index((bins.assign(score), signature, r), shape), return_inverse=True
         )
