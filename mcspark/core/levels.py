@@ -20,6 +20,9 @@ IntArray = NDArray[np.int64]
 MAX_DEPTH = 10
 """A base level is halved at most this many times, so that a bin is never narrower than 1 / (1024 base)."""
 
+DEPTH_AT_ENDS = 3
+"""Least number of halvings of the first and the last base level, where bins follow the scores."""
+
 
 def level_index(score: FloatArray, m: int | IntArray) -> IntArray:
     """Index in 0..m-1 of the level of each score (range [0, 1]) on the grid of ``m`` levels."""
@@ -91,6 +94,8 @@ class ScoreBins:
             for d in range(MAX_DEPTH):
                 heaviest = fine.reshape(base, 2**d, -1).sum(axis=2).max(axis=1)
                 depth = np.where((heaviest > limit) & (depth == d), d + 1, depth)
+            # Smooth ECE reflects at 0 and 1, where the place of a score within its bin counts twice.
+            depth[[0, -1]] = np.maximum(depth[[0, -1]], DEPTH_AT_ENDS)
         return cls(base, tuple(int(d) for d in depth))
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcspark.core.calibration_error import GroupSummary, LevelErrors, group_table, level_errors
 from mcspark.core.cells import Cells
+from mcspark.core.intervals import Interval, Intervals, bootstrap_intervals
 from mcspark.core.noise import NoiseFloor, noise_floor
 from mcspark.core.smooth_ece import GroupSmoothECE, group_smooth_ece
 
@@ -34,6 +35,8 @@ class Metrics:
     smooth : GroupSmoothECE
     by_level : dict of int to LevelErrors
     floors : dict of int to NoiseFloor
+    intervals : Intervals or None
+        Of the MC errors and the worst-group smECE; None where they were not asked for.
     groups : tuple of GroupSummary
         Errors at the second-coarsest grid, or the only one.
     """
@@ -43,6 +46,7 @@ class Metrics:
     smooth: GroupSmoothECE
     by_level: dict[int, LevelErrors]
     floors: dict[int, NoiseFloor]
+    intervals: Intervals | None
     groups: tuple[GroupSummary, ...]
 
     def summary(self) -> dict[str, Any]:
@@ -50,10 +54,12 @@ class Metrics:
         return {
             "worst_group_smece": self.smooth.worst,
             "smece_worst_group": self.smooth.worst_group,
+            "smece_interval": _ends(self.intervals.smece) if self.intervals else None,
             "loss": self.loss,
             "by_level": {
                 str(m): {
                     "mc_error": e.mc_error,
+                    "interval": _ends(self.intervals.mc_error[m]) if self.intervals else None,
                     "ma_error": e.ma_error,
                     "noise_floor": self.floors[m].expected,
                     "p_value": self.floors[m].p_value,
@@ -72,6 +78,9 @@ class Metrics:
         yield MetricRow("smece", None, None, self.smooth.overall)
         yield MetricRow("worst_group_smece", self.smooth.worst_group, None, self.smooth.worst)
         yield MetricRow("worst_group_smece_by_share", None, None, self.smooth.worst_by_share)
+        if self.intervals:
+            yield MetricRow("worst_group_smece_low", None, None, self.intervals.smece.low)
+            yield MetricRow("worst_group_smece_high", None, None, self.intervals.smece.high)
         for i, group in enumerate(self.groups):
             yield MetricRow("group_rows", group.group, None, group.rows)
             yield MetricRow("share", group.group, None, group.share)
@@ -89,12 +98,27 @@ class Metrics:
         yield MetricRow("level_sets", None, m, errors.level_sets)
         yield MetricRow("noise_floor", None, m, floor.expected)
         yield MetricRow("p_value", None, m, floor.p_value)
+        if self.intervals:
+            yield MetricRow("mc_error_low", errors.worst_group, m, self.intervals.mc_error[m].low)
+            yield MetricRow("mc_error_high", errors.worst_group, m, self.intervals.mc_error[m].high)
         for i, group in enumerate(self.groups):
             yield MetricRow("group_mc_error", group.group, m, float(errors.mc[i]))
             yield MetricRow("group_ma_error", group.group, m, float(errors.ma[i]))
 
 
-def measure(cells: Cells, levels: Sequence[int], *, draws: int, seed: int, min_rows: int) -> Metrics:
+def _ends(interval: Interval) -> list[float | None]:
+    return [interval.low, interval.high]
+
+
+def measure(
+    cells: Cells,
+    levels: Sequence[int],
+    *,
+    draws: int,
+    seed: int,
+    min_rows: int,
+    intervals: bool = False,
+) -> Metrics:
     """Measure everything on all of these cells.
 
     Parameters
@@ -104,9 +128,11 @@ def measure(cells: Cells, levels: Sequence[int], *, draws: int, seed: int, min_r
     levels : sequence of int
         Grids; each must divide ``cells.bins.base``.
     draws, seed : int
-        Of the noise floor's simulation.
+        Of the simulations.
     min_rows : int
         Groups with fewer rows are left out of every maximum.
+    intervals : bool
+        Whether to bootstrap intervals too, which costs more than all the rest.
     """
     by_level = {m: level_errors(cells, m, min_rows) for m in levels}
     middle = by_level[sorted(levels)[min(1, len(levels) - 1)]]
@@ -116,5 +142,6 @@ def measure(cells: Cells, levels: Sequence[int], *, draws: int, seed: int, min_r
         smooth=group_smooth_ece(cells, min_rows),
         by_level=by_level,
         floors=noise_floor(cells, levels, draws, seed, min_rows=min_rows),
+        intervals=(bootstrap_intervals(cells, levels, draws, seed, min_rows=min_rows) if intervals else None),
         groups=tuple(group_table(cells, middle)),
     )

@@ -33,7 +33,7 @@ def audit(run: Run) -> dict[str, Any]:
         finally:
             table.release()
     with run.stage("measure", "measure the test rows"):
-        metrics = measured(run, cells.of_role(Role.test))
+        metrics = measured(run, cells.of_role(Role.test), intervals=True)
     with Publication(run.spark, run.run_id) as publication:
         paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}
         publication.publish()

@@ -74,7 +74,7 @@ def calibrate(run: Run) -> dict[str, Any]:
         model, cells = _fit(run, inputs, plan, scale)
         with run.stage("measure", "measure before and after"):
             before = measured(run, cells.of_role(Role.test))
-            after = measured(run, _cells_after(run, inputs, model, scale))
+            after = measured(run, _cells_after(run, inputs, model, scale), intervals=True)
         check_gate(config.gate, before, after)
         with run.stage("write", "write the calibrated scores"):
             scored = with_calibrated(

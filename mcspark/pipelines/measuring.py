@@ -17,10 +17,10 @@ def measuring_bins(run: Run) -> ScoreBins:
     return ScoreBins(base, (_HALVINGS,) * base)
 
 
-def measured(run: Run, cells: Cells) -> Metrics:
-    """All metrics of these cells."""
+def measured(run: Run, cells: Cells, *, intervals: bool = False) -> Metrics:
+    """All metrics of these cells, with intervals for the score that the run is about."""
     evaluation = run.config.evaluation
     return measure(
         cells, evaluation.levels, draws=evaluation.draws, seed=evaluation.seed,
-        min_rows=evaluation.min_group_rows,
+        min_rows=evaluation.min_group_rows, intervals=intervals,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mcspark.core.levels import MAX_DEPTH, ScoreBins, base_levels, level_index, level_value
+from mcspark.core.levels import DEPTH_AT_ENDS, MAX_DEPTH, ScoreBins, base_levels, level_index, level_value
 
 PAPER_GRIDS = (10, 20, 30, 50, 75, 100)
 LANDMARKS = (0.0, -0.0, 0.1, 0.29, 0.3, 0.57, 0.58, 0.7, 1.0)
@@ -127,17 +127,17 @@ def test_bins_are_cut_where_the_weight_is():
     bins = ScoreBins.from_fine_weights(20, fine, 64)
     weight = np.bincount(bins.assign(scores), minlength=bins.n_bins)
     assert weight.max() <= 50_000 / 64 * (1 + 1e-9)
-    assert bins.depth[0] == bins.depth[-1] == 0
+    assert bins.depth[0] == bins.depth[-1] == DEPTH_AT_ENDS
     # No bin was cut in vain: a level one step shallower has a bin that is too heavy.
     level = np.repeat(np.arange(20), 2 ** np.array(bins.depth))
-    for j in np.flatnonzero(bins.depth):
+    for j in 1 + np.flatnonzero(bins.depth[1:-1]):
         assert weight[level == j].reshape(-1, 2).sum(axis=1).max() > 50_000 / 64
 
 
 def test_an_atom_is_cut_as_deep_as_can_be_and_no_deeper():
     fine = np.zeros(10 * 2**MAX_DEPTH)
     fine[0] = 5.0
-    assert ScoreBins.from_fine_weights(10, fine, 100).depth == (MAX_DEPTH, *[0] * 9)
+    assert ScoreBins.from_fine_weights(10, fine, 100).depth == (MAX_DEPTH, *[0] * 8, DEPTH_AT_ENDS)
     assert ScoreBins.from_fine_weights(10, fine, 0) == ScoreBins.uniform(10)
     assert ScoreBins.from_fine_weights(10, np.zeros(10 * 2**MAX_DEPTH), 100) == ScoreBins.uniform(10)
 
