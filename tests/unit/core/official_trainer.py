@@ -16,7 +16,7 @@ def features(place, membership):
 
 
 def train_official(table: TrainingTable, settings: TreeSettings) -> tuple[lgb.Booster, int]:
-    """The booster and its best iteration; without early-stopping cells, all of them."""
+    """The booster with all its trees, and its best iteration: all of them without early-stopping cells."""
     rows = np.repeat(np.arange(len(table.place)), REPEATS)
     x = features(table.place, table.membership[table.signature])[rows]
     stop, weight = table.stop[rows], table.weight[rows] / REPEATS
@@ -47,7 +47,14 @@ def train_official(table: TrainingTable, settings: TreeSettings) -> tuple[lgb.Bo
     train = data(~stop)
     held_out = [data(stop, train)] if stop.any() else []
     patience = [lgb.early_stopping(settings.early_stopping_rounds, verbose=False)] if stop.any() else []
-    booster = lgb.train(parameters, train, settings.max_trees, valid_sets=held_out, callbacks=patience)
+    booster = lgb.train(
+        parameters,
+        train,
+        settings.max_trees,
+        valid_sets=held_out,
+        callbacks=patience,
+        keep_training_booster=True,
+    )
     return booster, booster.best_iteration or booster.num_trees()
 
 
