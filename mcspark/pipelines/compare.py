@@ -140,7 +140,7 @@ def _engine(run: Run) -> Engine:
     if wanted == "lightgbm" and found is None:
         raise ConfigurationError(
             "compare.engine is lightgbm, but that package is not installed on the driver; "
-            "install it, or set compare.engine: synapseml"
+            "install mcspark[sweep], or set compare.engine: synapseml"
         )
     if found is not None and wanted != "synapseml":
         return Engine(found, driver_training.DriverTrainer(), in_process=True)
