@@ -155,6 +155,8 @@ class RowReport:
         negative weight; accepted rows with a weight above 0 (labelled ones, if any row is labelled).
     reasons : mapping of str to int
         Rows by reason; a row with two reasons counts in both.
+    weight, weight_sq : float
+        Sums over the accepted rows with a label, of weights (1 if there are none) and of their squares.
     """
 
     rows: int
@@ -164,6 +166,8 @@ class RowReport:
     negative: int
     weighted: int
     reasons: Mapping[str, int]
+    weight: float = 0.0
+    weight_sq: float = 0.0
 
     @property
     def rejected(self) -> int:
@@ -175,6 +179,7 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
     """Count the rows of :func:`apply_row_rules` by fault, in one job that returns a few dozen numbers."""
     labelled = column(scored.label).isNotNull() if with_label and scored.label else F.lit(False)
     positive = column(scored.weight) > 0 if scored.weight else F.lit(True)
+    weight = F.when(labelled, column(scored.weight) if scored.weight else F.lit(1.0))
     per_fault = df.groupBy(column(FAULTS)).agg(
         F.count(F.lit(1)).alias("n"),
         F.count_if(labelled).alias("labelled"),
@@ -182,6 +187,8 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         F.count_if(column(_NEGATIVE)).alias("negative"),
         F.count_if(positive).alias("positive"),
         F.count_if(positive & labelled).alias("positive_labelled"),
+        F.sum(weight).alias("weight"),
+        F.sum(weight * weight).alias("weight_sq"),
     )
     found = {int(row[FAULTS]): row.asDict() for row in per_fault.collect()}
     clean = found.get(0, {})
@@ -194,6 +201,8 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         negative=sum(row["negative"] for row in found.values()),
         weighted=int(clean.get("positive_labelled" if with_labels else "positive", 0)),
         reasons={r: n for r in REASONS if (n := sum(row["n"] for f, row in found.items() if f & bit(r)))},
+        weight=float(clean.get("weight") or 0.0),
+        weight_sq=float(clean.get("weight_sq") or 0.0),
     )
 
 

@@ -64,30 +64,31 @@ class FixedPoint:
 
     @classmethod
     def for_totals(cls, weight: float, weight_sq: float) -> FixedPoint:
-        """Scales that keep a sum of this size within a signed 64-bit integer."""
-        return cls(*(2.0 ** (_SUM_BITS - math.ceil(math.log2(t * (1 + 1e-9)))) for t in (weight, weight_sq)))
-
-    @classmethod
-    def of(cls, frame: DataFrame, weight: str | None) -> FixedPoint:
-        """Scales for the rows of a table, and for any part of it.
+        """Scales that keep sums of this size within a signed 64-bit integer.
 
         Raises
         ------
         ContractError
-            If no row has any weight, or the weights are too large or too small to be squared.
+            If there is no weight, or the weights are too large or too small to be squared.
         """
-        w = F.col(weight) if weight else F.lit(1.0)
-        row = frame.agg(F.sum(w), F.sum(w * w)).first()
-        if row is None or not row[0]:
+        if not weight:
             raise ContractError(
                 "no labelled row has any weight: there is nothing to measure or to learn from"
             )
-        if not all(_LEAST_TOTAL < total < 1 / _LEAST_TOTAL for total in row):
+        if not all(_LEAST_TOTAL < total < 1 / _LEAST_TOTAL for total in (weight, weight_sq)):
             raise ContractError(
-                f"the weights sum to {row[0]:g} and their squares to {row[1]:g}, which is out of range; "
+                f"the weights sum to {weight:g} and their squares to {weight_sq:g}, which is out of range; "
                 "divide the weights by their mean"
             )
-        return cls.for_totals(row[0], row[1])
+        return cls(*(2.0 ** (_SUM_BITS - math.ceil(math.log2(t * (1 + 1e-9)))) for t in (weight, weight_sq)))
+
+    @classmethod
+    def of(cls, frame: DataFrame, weight: str | None) -> FixedPoint:
+        """Scales for the rows of a table, and for any part of it; see :meth:`for_totals`."""
+        w = F.col(weight) if weight else F.lit(1.0)
+        row = frame.agg(F.sum(w), F.sum(w * w)).first()
+        assert row is not None  # an aggregate without keys has one row
+        return cls.for_totals(row[0] or 0.0, row[1] or 0.0)
 
 
 def _integer_sum(value: Column, scale: float) -> Column:

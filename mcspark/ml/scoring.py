@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
@@ -14,6 +15,12 @@ from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.groups import FittedGroups, distinct_rows
 from mcspark.ml.groups import with_signature, word_names
+
+ROWS_AT_ONCE = 200_000
+"""Arrow batches are put together to so many rows, for which a calibrator's tables are laid out once."""
+
+Batch = tuple["pd.Series[float]", ...]
+"""The score, then the words of the signature."""
 
 
 def with_calibrated(
@@ -40,12 +47,29 @@ def with_calibrated(
 
 
 def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator) -> Callable[..., Column]:
-    def score_batch(score: pd.Series[float], *words: pd.Series[int]) -> pd.Series[float]:
-        signatures, signature = distinct_rows(
-            np.stack([np.asarray(w, dtype=np.int64) for w in words], axis=1)
-        )
-        membership = groups.membership(signatures)
-        return pd.Series(calibrator.apply_signatures(score.to_numpy(np.float64), signature, membership))
+    def score_batches(batches: Iterable[Batch]) -> Iterable[pd.Series[float]]:
+        for columns in gathered(batches, ROWS_AT_ONCE):
+            signatures, signature = distinct_rows(np.stack(columns[1:], axis=1).astype(np.int64))
+            score = columns[0].astype(np.float64)
+            yield pd.Series(calibrator.apply_signatures(score, signature, groups.membership(signatures)))
 
     # The type by name: Spark would read it from annotations that do not exist at run time.
-    return cast("Callable[..., Column]", pandas_udf(score_batch, "double", PandasUDFType.SCALAR))
+    return cast("Callable[..., Column]", pandas_udf(score_batches, "double", PandasUDFType.SCALAR_ITER))
+
+
+def gathered(batches: Iterable[Batch], rows: int) -> Iterator[list[NDArray[Any]]]:
+    """The columns of the batches, put together in order until there are at least so many rows."""
+    waiting: list[Batch] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += len(batch[0])
+        if count >= rows:
+            yield _joined(waiting)
+            waiting, count = [], 0
+    if count:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[Batch]) -> list[NDArray[Any]]:
+    return [np.concatenate([part.to_numpy() for part in column]) for column in zip(*batches, strict=True)]

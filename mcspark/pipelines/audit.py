@@ -7,7 +7,7 @@ from typing import Any
 
 from mcspark.core.cells import Role
 from mcspark.data.sink import Publication
-from mcspark.ml.cells import FixedPoint, make_cells
+from mcspark.ml.cells import make_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.inputs import read_inputs
@@ -25,8 +25,7 @@ def audit(run: Run) -> dict[str, Any]:
     inputs.refuse_unmatched()
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells"):
-        scale = FixedPoint.of(inputs.labelled, inputs.weight)
-        table = make_cells(inputs.labelled, names, plan.families, measuring_bins(run), scale)
+        table = make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale)
         try:
             groups = plan.fit(table.frame, "weight")
             cells = table.collect(groups)

@@ -70,7 +70,7 @@ def calibrate(run: Run) -> dict[str, Any]:
             raise ContractError(
                 f"{inputs.source}: no row has a label, so there is nothing to learn from; check scored.label"
             )
-        scale = FixedPoint.of(inputs.labelled, inputs.weight)
+        scale = inputs.scale
         model, cells = _fit(run, inputs, plan, scale)
         with run.stage("measure", "measure before and after"):
             before = measured(run, cells.of_role(Role.test))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import structlog
@@ -14,10 +14,11 @@ from mcspark.config import AttributeTable, Config, ScoredTable, Split
 from mcspark.core.groups import Family
 from mcspark.data.contract import FAULTS, RowReport, accepted, apply_row_rules, enforce, inspect, rejected
 from mcspark.data.join import UNMATCHED, join_attributes, mark_unmatched, refuse_unmatched, unmatched_counts
-from mcspark.data.keys import check_unique, supersede
+from mcspark.data.keys import check_unique, key_census, supersede
 from mcspark.data.schema import as_numbers, check_attribute_schema, check_scored_schema, resolve_columns
 from mcspark.data.tables import read_table, where
 from mcspark.errors import ConfigurationError
+from mcspark.ml.cells import FixedPoint
 from mcspark.ml.groups import category_name, with_categories
 from mcspark.ml.split import SPLIT, check_given_split, role
 from mcspark.ml.working import WORKING
@@ -44,6 +45,12 @@ class Inputs:
     source : str
         Name of the scored table.
     with_label : bool
+    origins : tuple of DataFrame
+        The accepted rows and the attribute tables, each by itself.
+    absent : tuple of int or None
+        Rows that each attribute table lacks, as the hashes of the keys say; None where they do not compare.
+    kept : bool
+        Whether the frame is on disk, so that looking at it again costs little.
     """
 
     frame: DataFrame
@@ -53,6 +60,9 @@ class Inputs:
     tables: tuple[AttributeTable, ...]
     source: str
     with_label: bool
+    origins: tuple[DataFrame, ...] = ()
+    absent: tuple[int | None, ...] = ()
+    kept: bool = False
 
     @property
     def weight(self) -> str | None:
@@ -62,7 +72,17 @@ class Inputs:
     @cached_property
     def unmatched(self) -> tuple[int, ...]:
         """Rows that each attribute table lacks."""
-        return unmatched_counts(self.frame, len(self.tables))
+        by_hash = [n for n in self.absent if n is not None]
+        # Where a row is rejected for it, or the run refused, the joined rows themselves are counted.
+        told_apart = any(t.on_unmatched != "unknown" for t in self.tables)
+        if self.kept or told_apart or len(by_hash) < len(self.tables):
+            return unmatched_counts(self.frame, len(self.tables))
+        return tuple(by_hash)
+
+    @cached_property
+    def scale(self) -> FixedPoint:
+        """Scale of the sums over the labelled rows."""
+        return FixedPoint.for_totals(self.report.weight, self.report.weight_sq)
 
     def refuse_unmatched(self) -> None:
         """Refuse the run if a table with ``on_unmatched: fail`` lacks a row."""
@@ -106,6 +126,8 @@ class Inputs:
     def rejected(self) -> DataFrame:
         """Key, reasons and source of every rejected row."""
         rows = rejected(self.ruled, self.scored.key, self.source)
+        if not self.n_rejected:
+            return rows.limit(0)  # which Spark answers without reading a row
         if self.rejected_unmatched:
             marked = mark_unmatched(self.frame, self.tables)
             rows = rows.unionByName(rejected(marked, self.scored.key, self.source))
@@ -113,7 +135,7 @@ class Inputs:
 
     def with_frame(self, frame: DataFrame) -> Inputs:
         """The same rows read back from where they were written."""
-        return Inputs(frame, self.ruled, self.report, self.scored, self.tables, self.source, self.with_label)
+        return replace(self, frame=frame, kept=True)
 
     def rows(self) -> dict[str, int]:
         """Counts of the summary line."""
@@ -181,13 +203,14 @@ def read_inputs(
         )  # fmt: skip
         if report.reasons:
             log.warning("rows rejected", table=source, **report.reasons)
-        _check_keys(config, accepted(ruled), attributes)
+        absent = _check_keys(config, accepted(ruled), attributes)
         if with_label and split.column:
             check_given_split(accepted(ruled), str(scored.label), split.column, source=source)
     numbers = [as_numbers(f, [n for n in names if n in numeric], t.format)
                for f, t, names in zip(attributes, config.attributes, from_tables, strict=True)]  # fmt: skip
+    clean = accepted(ruled)
     joined = join_attributes(
-        accepted(ruled), scored.key, list(zip(numbers, config.attributes, strict=True)), from_tables
+        clean, scored.key, list(zip(numbers, config.attributes, strict=True)), from_tables
     )
     frame = with_categories(joined, families)
     frame = frame.select(
@@ -196,7 +219,10 @@ def read_inputs(
         *[column(category_name(i)) for i in range(len(families))],
         column(UNMATCHED),
     )
-    return Inputs(frame, ruled, report, scored, tuple(config.attributes), source, with_label)
+    return Inputs(
+        frame, ruled, report, scored, tuple(config.attributes), source, with_label,
+        origins=(clean, *numbers), absent=absent,
+    )  # fmt: skip
 
 
 def _used(scored: ScoredTable, with_label: bool) -> list[str]:
@@ -209,13 +235,19 @@ def _extra(config: Config, split: Split) -> list[str]:
     return [name for name in (latest, split.column) if name]
 
 
-def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame]) -> None:
-    check_unique(
-        clean, config.scored.key, source=where(config.scored),
-        mend="keep one row a key, or set scored.dedupe: {latest_by: column}",
-    )  # fmt: skip
-    for frame, table in zip(attributes, config.attributes, strict=True):
-        check_unique(frame, config.scored.key, source=where(table), mend="keep one row a key")
+def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame]) -> tuple[int | None, ...]:
+    """Refuse repeated keys; returns the rows that each attribute table lacks, as far as hashes tell."""
+    key = config.scored.key
+    census = key_census([clean, *attributes], key)
+    mends = ["keep one row a key, or set scored.dedupe: {latest_by: column}"]
+    mends += ["keep one row a key"] * len(attributes)
+    sources = [where(config.scored), *map(where, config.attributes)]
+    for suspicious, frame, source, mend in zip(
+        census.repeated, [clean, *attributes], sources, mends, strict=True
+    ):
+        if suspicious:
+            check_unique(frame, key, source=source, mend=mend)
+    return census.absent
 
 
 def _working(scored: ScoredTable, split: Split, *, with_label: bool) -> dict[str, Column]:

@@ -6,14 +6,15 @@ from typing import Any
 
 import structlog
 
+from mcspark.core.groups import FittedGroups
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError
-from mcspark.ml.groups import unseen_categories
+from mcspark.ml.groups import unseen_categories, with_categories
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.inputs import read_inputs
+from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.publishing import CALIBRATED, finish_run, publish_empty, stage_tables, target_of
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import scored_summary
@@ -39,7 +40,7 @@ def score(run: Run) -> dict[str, Any]:
         if not inputs.n_accepted:
             return publish_empty(run, target, inputs, lease, publication)
         with run.stage("unseen", "count categories that the model has never seen"):
-            unseen = unseen_categories(inputs.accepted, model.fitted)
+            unseen = _unseen(inputs, model.fitted)
             if unseen:
                 log.warning("categories that the model has never seen count as no group", **unseen)
         with run.stage("write", "write the calibrated scores"):
@@ -51,3 +52,17 @@ def score(run: Run) -> dict[str, Any]:
             publication.publish()
         paths["model"] = config.model.path
         return finish_run(run, target, scored_summary(run, inputs, model, unseen, paths))
+
+
+def _unseen(inputs: Inputs, fitted: FittedGroups) -> dict[str, int]:
+    """Rows of each attribute's unseen categories; the join is run for it only if a table has some."""
+    placed = 0
+    suspicious = False
+    for frame in inputs.origins:
+        families = tuple(f for f in fitted.families if set(f.columns) <= set(frame.columns))
+        placed += len(families)
+        categorised = with_categories(frame, families)
+        suspicious = suspicious or bool(unseen_categories(categorised, FittedGroups(families)))
+    if suspicious or placed < len(fitted.families):
+        return unseen_categories(inputs.accepted, fitted)
+    return {}
