@@ -27,7 +27,7 @@ def join_attributes(
 
     The keys must be unique on both sides and of comparable types (:mod:`mcspark.data.keys`,
     :mod:`mcspark.data.schema`), and no clean row may have a null in its key; attribute rows with a null in
-    theirs are left out, since they match nothing.
+    theirs match nothing, and Spark drops them before it shuffles.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def join_attributes(
         right = frame.select(
             *(column(name).alias(mark) for name, mark in zip(key, marks, strict=True)),
             *(column(name) for name in names),
-        ).dropna(subset=marks)
+        )
         matches = [column(name) == column(mark) for name, mark in zip(key, marks, strict=True)]
         joined = joined.join(right, on=matches, how="left")
         missed = missed.bitwiseOR(F.when(column(marks[0]).isNull(), F.lit(1 << i)).otherwise(F.lit(0)))

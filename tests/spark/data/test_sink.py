@@ -172,6 +172,9 @@ def test_number_and_size_of_files_are_bounded(spark, tmp_path, monkeypatch):
     counts = [spark.read.parquet(str(p)).count() for p in Path(large.path).glob("*.parquet")]
     assert max(counts) <= 700
     assert 5 <= len(counts) <= 10
+    lump = Target(str(tmp_path / "lump"))
+    write(spark, lump, numbers(spark, 3000).repartition(1), 3000)
+    assert len(list(Path(lump.path).glob("*.parquet"))) == 5
 
 
 def test_marker_is_there_even_if_spark_was_told_not_to_write_it(spark, tmp_path):
