@@ -6,7 +6,7 @@ model does not depend on partitioning or on the number of executors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from mcspark.core.levels import FloatArray
-from mcspark.core.lightgbm_text import keep_trees, parse_trees
+from mcspark.core.lightgbm_text import Tree, keep_trees, parse_trees
 from mcspark.core.rounds import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError
 from mcspark.runtime.executors import executors, slots
@@ -176,19 +176,28 @@ def held_out_curve(text: str, table: TrainingTable, settings: TreeSettings) -> F
     """Loss on the early-stopping cells after each tree, shape (number of trees,)."""
     stop = table.stop
     place = table.place[stop].astype(np.float64)
-    features = [place, *table.membership[table.signature[stop]].T]
+    groups = np.ascontiguousarray(table.membership.T, dtype=np.float32)
+    features = [place, *groups[:, table.signature[stop]]]
     target, weight = table.target[stop], table.weight[stop]
     total = np.zeros(len(place)) if table.offset is None else table.offset[stop].copy()
     losses = []
     for tree in parse_trees(text):
-        for value, box in tree.leaves():
-            inside = np.ones(len(place), dtype=bool)
-            for feature, (low, high) in box.items():
-                inside &= (features[feature] > low) & (features[feature] <= high)
-            total[inside] += value
+        total += _values(tree, features)
         if settings.link == "identity":
             loss = (total - target) ** 2
         else:
             loss = np.logaddexp(0, total) - target * total
         losses.append(float(np.average(loss, weights=weight)))
     return np.asarray(losses)
+
+
+def _values(tree: Tree, features: Sequence[NDArray[Any]]) -> Any:
+    """What a tree adds to each row, or to all of them alike."""
+
+    def below(node: int) -> Any:
+        if node < 0:
+            return tree.leaf_value[-node - 1]
+        left = features[tree.split_feature[node]] <= tree.threshold[node]
+        return np.where(left, below(int(tree.left_child[node])), below(int(tree.right_child[node])))
+
+    return below(0 if len(tree.split_feature) else -1)
