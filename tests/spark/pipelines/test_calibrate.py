@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from mcspark import MulticalibratorModel
@@ -133,8 +134,12 @@ def test_the_manifest_tells_the_same_as_the_summary(spark, calibrated):
         assert manifest[name] == json.loads(json.dumps(calibrated.summary[name])), name
     assert manifest["configuration"]["output"]["path"] == calibrated.config.output.path
     assert {"read", "join", "cells", "fit", "write"} <= set(manifest["seconds"])
-    bound = manifest["saturation"]["bound"]["20"]
-    assert manifest["metrics"]["after"]["by_level"]["20"]["mc_error"] <= bound + 0.01
+    after, saturation = manifest["metrics"]["after"], manifest["saturation"]
+    rounding = after["by_level"]["20"]["loss"] - after["loss"]
+    assert saturation["epsilon_round"]["20"] == pytest.approx(rounding, abs=1e-15)
+    assert saturation["epsilon_loss"] == saturation["loss"] - saturation["loss_second"]
+    bound = max(saturation["epsilon_loss"] + rounding, 0) ** 0.5
+    assert saturation["bound"]["20"] == pytest.approx(bound, abs=1e-15)
     json.dumps(calibrated.summary, allow_nan=False)
 
 
@@ -192,6 +197,11 @@ def spoilt(tables, name, change):
     change(pd.read_parquet(file)).to_parquet(file, index=False)
 
 
+def without_rows(file):
+    """The same types and no row."""
+    pq.write_table(pq.read_table(file).slice(0, 0), file)
+
+
 def twice(table):
     return pd.concat([table, table.iloc[:2]])
 
@@ -216,7 +226,7 @@ BAD_INPUTS = {
                  "no row has a label"),
     "negative weights": (lambda t: spoilt(t, "scored", lambda f: f.assign(PWGTP=-1.0)), "negative PWGTP"),
     "no weight": (lambda t: spoilt(t, "scored", lambda f: f.assign(PWGTP=0.0)), "PWGTP above 0"),
-    "no rows": (lambda t: spoilt(t, "scored", lambda f: f.iloc[:0]), "it has no rows"),
+    "no rows": (lambda t: without_rows(t / "scored" / "part-0.parquet"), "it has no rows"),
     "a file that is no table": (lambda t: (t / "scored" / "part-0.parquet").write_text("x"),
                                 "scored: cannot be read"),
     "no such folder": (lambda t: (t / "scored").rename(t / "gone"), "no such table"),
@@ -237,7 +247,8 @@ def test_bad_input_is_refused_and_the_old_output_stands(spark, calibrated, tmp_p
 
 
 def test_an_empty_input_may_be_allowed(spark, tmp_path):
-    write_tables(tmp_path, population(60).iloc[:0])
+    write_tables(tmp_path, population(60))
+    without_rows(tmp_path / "scored" / "part-0.parquet")
     config = configuration(tmp_path, tmp_path / "out", allow_empty=True)
     (tmp_path / "out" / "calibrated" / "ds=2026-11-26").mkdir(parents=True)
     population(30).to_parquet(tmp_path / "out" / "calibrated" / "ds=2026-11-26" / "stale.parquet")

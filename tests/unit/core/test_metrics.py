@@ -82,6 +82,15 @@ def test_the_table_holds_every_group_and_grid_once():
     assert by_group[worst.group] == worst.value
 
 
+def test_what_cancels_between_levels_is_in_one_error_and_not_in_the_other():
+    label = np.array([0.0, 1.0, 0.0, 1.0, 0.0, 0.0])
+    cells = Cells.from_rows(SCORE, label, MEMBER, bins=ScoreBins.uniform(300), groups=("A", "B"))
+    table = {(r.metric, r.group): r.value for r in measure(cells, (10,), **SETTINGS).table()}
+    # A, values 0.15 and 0.85: 0.3 - 1 = -0.7 and 1.7 - 0.
+    assert table["group_mc_error", "A"] == pytest.approx(2.4 / 6, abs=1e-15)
+    assert table["group_ma_error", "A"] == pytest.approx(1.0 / 6, abs=1e-15)
+
+
 @pytest.mark.parametrize(
     ("rows", "member"),
     [

@@ -7,6 +7,7 @@ from dataclasses import replace
 import lightgbm as lgb
 import numpy as np
 import pytest
+from lightgbm_models import model_text
 from official_trainer import features, official, train_official
 
 from mcspark.core.calibration_error import calibration_error
@@ -95,6 +96,18 @@ def test_auto_stops_when_the_gain_is_noise(cells):
     assert 1 <= len(found.stages.stages) < len(found.rounds) or len(found.rounds) == 10
     assert [r.kept for r in found.rounds] == [True] * len(found.stages.stages) + [False]
     assert not found.rounds[-1].gain > found.rounds[-1].noise
+
+
+@pytest.mark.parametrize(("rounds", "kept"), [(1, True), ("auto", False)])
+def test_a_gain_within_its_noise_is_kept_only_if_the_number_of_rounds_is_given(rounds, kept):
+    score = population()[0]
+    cells = cells_of((score > 0.3) & (score < 0.6))  # nothing is clipped
+    stop = cells.of_role(Role.early_stopping)
+    # Twice the mean residual gains nothing; a little less gains a little.
+    step = 0.999 * 2 * (stop.label - stop.score).sum() / stop.weight.sum()
+    found = fit_stages(cells, FAST, lambda table, settings: model_text([float(step)], 5), rounds)
+    assert 0 < found.rounds[0].gain < found.rounds[0].noise
+    assert found.rounds[0].kept == kept == bool(found.stages.stages)
 
 
 def test_the_fit_lowers_the_error_on_held_out_rows(cells, fit):
