@@ -13,6 +13,7 @@ from mcspark.core.solvers.multiaccuracy import fit_multiaccuracy
 from mcspark.core.solvers.squarelev import fit_squarelev
 from mcspark.errors import ContractError
 from mcspark.ml.methods import estimator_of
+from mcspark.ml.persistence import _digest
 
 GROUPS = {
     "min_share": 0.0,
@@ -118,7 +119,7 @@ def test_a_stored_baseline_about_other_groups_is_refused(models, tmp_path):
     file = tmp_path / "model" / "model.json"
     plain = json.loads(file.read_text())
     plain["calibrator"]["n_groups"] += 1
-    file.write_text(json.dumps(plain))
+    file.write_text(json.dumps({**plain, "sha256": _digest(plain)}))
     with pytest.raises(ContractError, match="7 groups, but 6"):
         MulticalibratorModel.load(f"file://{tmp_path}/model")
 
