@@ -111,7 +111,9 @@ class _Kept:
     """A table held in memory within a block."""
 
     def __init__(self, frame: DataFrame) -> None:
-        self._frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        # Spark does not merge the shuffle partitions of a table that is kept.
+        cores = frame.sparkSession.sparkContext.defaultParallelism
+        self._frame = frame.coalesce(cores).persist(StorageLevel.MEMORY_AND_DISK)
 
     def __enter__(self) -> DataFrame:
         self._frame.count()
