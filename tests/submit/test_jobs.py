@@ -109,7 +109,10 @@ def test_scoring_needs_no_lightgbm(calibrated, tables, tmp_path):
     """Neither in the cluster nor to be had; and the scores are those that calibrate wrote."""
     config = write_config(tmp_path, tables, model={"path": str(calibrated[0] / "model")})
     nowhere = tmp_path / "ivysettings.xml"
-    nowhere.write_text('<ivysettings><settings defaultResolver="none"/></ivysettings>')
+    nowhere.write_text(
+        '<ivysettings><settings defaultResolver="none"/><resolvers><filesystem name="none">'
+        f'<artifact pattern="{tmp_path}/nothing/[artifact].[ext]"/></filesystem></resolvers></ivysettings>'
+    )
     conf = {"spark.jars.ivy": str(tmp_path / "ivy"), "spark.jars.ivySettings": str(nowhere)}
     done = submit("jobs/score.py", "--config", config, conf=conf, env={"MCSPARK_JARS": None})
     assert done.exit_code == 0, done.stderr[-3000:]
