@@ -135,16 +135,17 @@ class Training:
 
     def in_memory(self, groups: tuple[str, ...]) -> Rows:
         """The rows in the memory of this process."""
+        roles = ", ".join(f"'{role.name}'" for role in Role)
         table = self.rows.select(
-            "score", "label", F.array_position(
-                F.array(*(F.lit(role.name) for role in Role)), F.col("split")
-            ).cast("tinyint").alias("role"),
+            "score",
+            "label",
+            F.expr(f"array_position(array({roles}), split) - 1").alias("role"),
             *(value.alias(name) for name, value in memberships(groups).items()),
-        ).toPandas()  # fmt: skip
+        ).toPandas()
         return Rows(
             table["score"].to_numpy(np.float64),
             table["label"].to_numpy(np.float64),
-            table["role"].to_numpy(np.int64) - 1,
+            table["role"].to_numpy(np.int64),
             table[[f"g{i}" for i in range(len(groups))]].to_numpy(np.bool_),
             groups,
         )
