@@ -9,18 +9,24 @@ from typing import Any
 from mcspark.core.calibration_error import GroupSummary, LevelErrors, group_table, level_errors
 from mcspark.core.cells import Cells
 from mcspark.core.intervals import Interval, Intervals, bootstrap_intervals
-from mcspark.core.noise import NoiseFloor, noise_floor
+from mcspark.core.noise import QUANTILES, NoiseFloor, noise_floor
+from mcspark.core.reliability import Reliability, reference_grid
 from mcspark.core.smooth_ece import GroupSmoothECE, group_smooth_ece
 
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One number of the metrics table; ``group`` and ``levels`` are None where they do not apply."""
+    """One number of the metrics table; ``group``, ``levels`` and ``level`` are None where they do not apply.
+
+    ``levels`` is the grid, ``level`` the place in it of a number about one level; metrics by level without a
+    group are about all rows.
+    """
 
     metric: str
     group: str | None
     levels: int | None
     value: float | None
+    level: int | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,8 @@ class Metrics:
         Of the MC errors and the worst-group smECE; None where they were not asked for.
     groups : tuple of GroupSummary
         Errors at the second-coarsest grid, or the only one.
+    reliability : Reliability
+        On the grid that reports speak of, see :func:`mcspark.core.reliability.reference_grid`.
     """
 
     rows: int
@@ -48,6 +56,7 @@ class Metrics:
     floors: dict[int, NoiseFloor]
     intervals: Intervals | None
     groups: tuple[GroupSummary, ...]
+    reliability: Reliability
 
     def summary(self) -> dict[str, Any]:
         """The form of the summary line: plain JSON values, null where there is nothing to measure."""
@@ -87,8 +96,17 @@ class Metrics:
             yield MetricRow("mean_score", group.group, None, group.mean_score)
             yield MetricRow("mean_label", group.group, None, group.mean_label)
             yield MetricRow("smece", group.group, None, float(self.smooth.groups[i]))
+            yield MetricRow("too_small", group.group, None, float(group.too_small))
         for m, errors in self.by_level.items():
             yield from self._of_level(m, errors)
+        for fact in self.reliability.facts():
+            who, m, level = fact.group, self.reliability.m, fact.level
+            yield MetricRow("level_rows", who, m, fact.rows, level)
+            yield MetricRow("level_share", who, m, fact.share, level)
+            yield MetricRow("level_mean_score", who, m, fact.mean_score, level)
+            yield MetricRow("level_mean_label", who, m, fact.mean_label, level)
+            if fact.error is not None:
+                yield MetricRow("level_label_error", who, m, fact.error, level)
 
     def _of_level(self, m: int, errors: LevelErrors) -> Iterator[MetricRow]:
         floor = self.floors[m]
@@ -97,6 +115,8 @@ class Metrics:
         yield MetricRow("loss", None, m, errors.loss)
         yield MetricRow("level_sets", None, m, errors.level_sets)
         yield MetricRow("noise_floor", None, m, floor.expected)
+        for name, quantile in (("low", QUANTILES[0]), ("high", QUANTILES[-1])):
+            yield MetricRow(f"noise_floor_{name}", None, m, floor.quantiles.get(quantile))
         yield MetricRow("p_value", None, m, floor.p_value)
         if self.intervals:
             yield MetricRow("mc_error_low", errors.worst_group, m, self.intervals.mc_error[m].low)
@@ -144,4 +164,5 @@ def measure(
         floors=noise_floor(cells, levels, draws, seed, min_rows=min_rows),
         intervals=(bootstrap_intervals(cells, levels, draws, seed, min_rows=min_rows) if intervals else None),
         groups=tuple(group_table(cells, middle)),
+        reliability=Reliability.of(cells, reference_grid(levels)),
     )

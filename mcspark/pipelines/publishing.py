@@ -31,6 +31,7 @@ METRICS_SCHEMA = StructType([
     StructField("group", StringType()),
     StructField("levels", LongType()),
     StructField("value", DoubleType()),
+    StructField("level", LongType()),
 ])  # fmt: skip
 """Columns of the metrics table; the run is its partition ``run_id``."""
 
@@ -61,7 +62,7 @@ def stage_tables(
 def stage_metrics(run: Run, publication: Publication, target: Target, measured: Mapping[str, Metrics]) -> str:
     """Write one row a metric, group and grid aside, as the run's own partition; returns its path."""
     rows = [
-        ("test", stage, row.metric, row.group, row.levels, None if row.value is None else float(row.value))
+        ("test", stage, row.metric, row.group, row.levels, _double(row.value), row.level)
         for stage, metrics in measured.items()
         for row in metrics.table()
     ]
@@ -69,6 +70,10 @@ def stage_metrics(run: Run, publication: Publication, target: Target, measured: 
     frame = run.spark.createDataFrame(rows, METRICS_SCHEMA)
     publication.stage(place, frame, rows=len(rows))
     return place.leaf
+
+
+def _double(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def write_report(run: Run, summary: Mapping[str, Any], before: Metrics, after: Metrics | None) -> str | None:

@@ -72,7 +72,7 @@ def test_the_summary_is_what_the_summary_line_promises():
 
 def test_the_table_holds_every_group_and_grid_once():
     rows = list(measure(cells(), (10, 20), **SETTINGS).table())
-    keys = [(r.metric, r.group, r.levels) for r in rows]
+    keys = [(r.metric, r.group, r.levels, r.level) for r in rows]
     assert len(set(keys)) == len(keys)
     assert {r.group for r in rows if r.metric == "group_mc_error" and r.levels == 20} == {"A", "B"}
     assert all(r.value is None or np.isfinite(r.value) for r in rows)
