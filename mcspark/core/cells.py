@@ -123,7 +123,7 @@ class Cells:
     def group_sums_of(self, value: FloatArray, m: int | None = None) -> FloatArray:
         """The same for any array of one value a cell."""
         place, n_places = self._places(m)
-        group, owner = self._pairs
+        group, owner = self.pairs
         flat = np.bincount(
             group * n_places + place[owner], weights=value[owner], minlength=len(self.groups) * n_places
         )
@@ -152,9 +152,9 @@ class Cells:
         return self.bins.level_of_bin(m)[self.bin], m
 
     @property
-    def _pairs(self) -> tuple[IntArray, IntArray]:
+    def pairs(self) -> tuple[IntArray, IntArray]:
         """Every (group, cell) pair: signature first, so only the handful of groups of each cell."""
-        cached = self.__dict__.get("_pairs_cache")
+        cached = self.__dict__.get("_pairs")
         if cached is None:
             per_signature = self.membership.sum(axis=1)
             groups_of = np.nonzero(self.membership)[1]
@@ -163,7 +163,7 @@ class Cells:
             owner = np.repeat(np.arange(len(self)), count)
             offset = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
             cached = (groups_of[start[self.signature[owner]] + offset], owner)
-            object.__setattr__(self, "_pairs_cache", cached)
+            object.__setattr__(self, "_pairs", cached)
         return cached
 
 
