@@ -142,3 +142,7 @@ class Output(Partitioned):
     """Where the calibrated scores go."""
 
     format: OutputFormat = Field("parquet", description="Format of the output.")
+    candidate: bool = Field(
+        False,
+        description="Write to <path>_candidate: the published output stays, for a look before it changes.",
+    )

@@ -46,7 +46,8 @@ def target_of(output: Output | None, job: str) -> Target:
     """
     if output is None or not output.path:
         raise ConfigurationError(f"{job} needs output.path: where the calibrated scores go")
-    return Target(output.path, output.format, output.partition)
+    target = Target(output.path, output.format, output.partition)
+    return target.beside("candidate") if output.candidate else target
 
 
 def stage_tables(
