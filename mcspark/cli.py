@@ -47,12 +47,14 @@ def calibrate(
     """
     from mcspark.pipelines import default_run  # noqa: PLC0415
     from mcspark.pipelines.calibrate import calibrate as body  # noqa: PLC0415
+    from mcspark.pipelines.calibrate import needs_lightgbm  # noqa: PLC0415
 
     given = set_ or ()
     if config is None:
         _run("calibrate", log_format, lambda: default_run.configuration(given), body,
-             needs_lightgbm=True, prepare=default_run.prepare)  # fmt: skip
-    _run("calibrate", log_format, _loader(config, given, "output", "model"), body, needs_lightgbm=True)
+             needs_lightgbm=needs_lightgbm, prepare=default_run.prepare)  # fmt: skip
+    _run("calibrate", log_format, _loader(config, given, "output", "model"), body,
+         needs_lightgbm=needs_lightgbm)  # fmt: skip
 
 
 @app.command()
@@ -81,8 +83,10 @@ def compare(
 ) -> None:
     """Reproduce the paper's comparison of calibrators on labelled tables: tables, figure and results."""
     from mcspark.pipelines.compare import compare as body  # noqa: PLC0415
+    from mcspark.pipelines.compare import needs_lightgbm  # noqa: PLC0415
 
-    _run("compare", log_format, _loader(config, set_ or (), "compare.output"), body, needs_lightgbm=True)
+    _run("compare", log_format, _loader(config, set_ or (), "compare.output"), body,
+         needs_lightgbm=needs_lightgbm)  # fmt: skip
 
 
 @app.command()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import socket
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from mcspark.errors import ConfigurationError
+from mcspark.runtime.processes import is_alive
 
 
 def publish(spark: SparkSession, directory: str, tables: Mapping[str, DataFrame]) -> dict[str, str]:
@@ -29,9 +33,10 @@ def publish(spark: SparkSession, directory: str, tables: Mapping[str, DataFrame]
     """
     directory = directory.rstrip("/")
     targets = {name: f"{directory}/{name}" for name in tables}
-    aside = f"{directory}/_staging-{uuid.uuid4().hex}"
+    aside = f"{directory}/{_own()}{uuid.uuid4().hex}"
     files = _Files(spark, directory)
     try:
+        _mend(files, directory)
         files.make(aside)
         for name, frame in tables.items():
             frame.write.parquet(f"{aside}/new/{name}")
@@ -39,6 +44,23 @@ def publish(spark: SparkSession, directory: str, tables: Mapping[str, DataFrame]
     finally:
         files.remove(aside)
     return targets
+
+
+def _own() -> str:
+    """What the names of this process's staging folders begin with."""
+    return f"_staging-{socket.gethostname()}-{os.getpid()}-"
+
+
+def _mend(files: _Files, directory: str) -> None:
+    """Put back what a process of this host that was killed has moved aside, and remove what it had staged."""
+    for name in files.names(directory):
+        match = re.fullmatch(rf"_staging-{re.escape(socket.gethostname())}-(\d+)-[0-9a-f]+", name)
+        if match is None or is_alive(int(match[1])):
+            continue
+        for table in files.names(f"{directory}/{name}/old"):
+            files.remove(f"{directory}/{table}")
+            files.rename(f"{directory}/{name}/old/{table}", f"{directory}/{table}")
+        files.remove(f"{directory}/{name}")
 
 
 def _swap(files: _Files, aside: str, targets: Mapping[str, str]) -> None:
@@ -71,6 +93,11 @@ class _Files:
 
     def exists(self, path: str) -> bool:
         return bool(self._system.exists(self._path(path)))
+
+    def names(self, path: str) -> list[str]:
+        where = self._path(path)
+        found = self._system.listStatus(where) if self._system.exists(where) else []
+        return [str(status.getPath().getName()) for status in found]
 
     def make(self, path: str) -> None:
         try:

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from mcspark.errors import McsparkError, OutputHeldError
 from mcspark.runtime.files import Files, beside, leaf
+from mcspark.runtime.processes import is_alive
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +42,7 @@ class Holder:
         """Whether the run has died, as far as this host can tell."""
         if self.expires < time.time():
             return True
-        return self.host == socket.gethostname() and not _is_alive(self.pid)
+        return self.host == socket.gethostname() and not is_alive(self.pid)
 
 
 class Lease:
@@ -68,10 +69,12 @@ class Lease:
         self._file = beside(self._place, f".{leaf(self._place)}.lease")
         self._run_id = run_id
         self._holds_for = holds_for
+        self._made: list[str] = []
         self._ended = threading.Event()
         self._renewer = threading.Thread(target=self._renew, name="lease", daemon=True)
 
     def __enter__(self) -> Lease:
+        self._made = self._files.missing_above(self._file)
         if not self._files.create_exclusively(self._file, self._text()):
             self._take_over()
         self.check()  # an object store may have let another run in at the same moment
@@ -87,6 +90,7 @@ class Lease:
         holder = self._holder()
         if holder is not None and holder.run_id == self._run_id:
             self._files.delete(self._file)
+        self._files.delete_empty(self._made)
 
     def check(self) -> None:
         """Make sure, just before publishing, that the lease is still this run's.
@@ -162,13 +166,3 @@ def _parse(text: str) -> Holder | None:
 
 def _who(holder: Holder | None) -> str:
     return f"run {holder.run_id} ({holder.host}, process {holder.pid})" if holder else "another run"
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

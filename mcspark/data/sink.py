@@ -8,13 +8,14 @@ died left behind is mended by the next one that holds the lease.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 
+from mcspark.data.journal import Entry, Journal, State, aside_of, staging_of
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, beside, leaf, parent
@@ -62,12 +63,14 @@ class _Staged:
     leaf: str
     staging: str
     aside: str
+    had_old: bool
+    made: list[str]
     moved_aside: bool = False
     in_place: bool = False
 
 
 class Publication:
-    """Tables that become visible together, or not at all.
+    """Folders that become visible together, or not at all.
 
     Use it as a context manager, after taking the lease of every leaf: what was staged and not published is
     removed at its end. Between the two renames of a leaf its readers find nothing for a moment.
@@ -76,6 +79,11 @@ class Publication:
     ----------
     spark : SparkSession
     run_id : str
+    home : str, optional
+        A leaf whose lease the caller holds. What a run that was killed has left half published is undone when
+        the context is entered, before anything is read or refused.
+    places : callable, optional
+        The folders that a run of a given id may publish here, beside ``home``.
 
     Examples
     --------
@@ -84,19 +92,36 @@ class Publication:
     ...     publication.publish()
     """
 
-    def __init__(self, spark: SparkSession, run_id: str) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        run_id: str,
+        home: str | None = None,
+        places: Callable[[str], Iterable[str]] = lambda _: (),
+    ) -> None:
         self._spark = spark
         self._run_id = run_id
         self._staged: list[_Staged] = []
+        self._home = home
+        self._places = places
+        self._journal = Journal(spark, home) if home else None
 
     def __enter__(self) -> Publication:
+        if self._home and self._journal:
+            home = self._qualify(self._home)
+            self._journal.undo(lambda run_id: [home, *map(self._qualify, self._places(run_id))])
+            mend(self._files(home), home)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for staged in self._staged:
-            self._files(staged.leaf).delete(staged.staging)
+            files = self._files(staged.leaf)
+            files.delete(staged.staging)
+            files.delete_empty(staged.made)
+        if self._journal and not any(staged.moved_aside or staged.in_place for staged in self._staged):
+            self._journal.remove()
         self._staged.clear()
 
     def stage(self, target: Target, df: DataFrame, *, rows: int) -> None:
@@ -120,14 +145,8 @@ class Publication:
         write = writer(target.format)
         files = self._files(target.path)
         place = files.qualify(target.leaf)
-        staged = _Staged(
-            place,
-            staging=beside(place, f".{leaf(place)}.staging-{self._run_id}"),
-            aside=beside(place, f".{leaf(place)}.old-{self._run_id}"),
-        )
-        files.make_folder(parent(place))
         mend(files, place)
-        self._staged.append(staged)
+        staged = self._begin(place)
         frame = df.drop(*(target.partition or {}))
         write(frame.coalesce(self._tasks(rows)), staged.staging)
         written = self._spark.read.schema(frame.schema).parquet(staged.staging).count()
@@ -140,14 +159,42 @@ class Publication:
         if not files.exists(marker):  # the operator may have told Spark not to write it
             files.write_text(marker, "")
 
+    def stage_folder(self, path: str, write: Callable[[str], None]) -> None:
+        """Have a folder that is no table, such as a model, written aside.
+
+        Parameters
+        ----------
+        path : str
+            Where it goes.
+        write : callable
+            Writes it to the folder of the given name, which is not there yet.
+        """
+        write(self._begin(self._qualify(path)).staging)
+
+    def _begin(self, place: str) -> _Staged:
+        files = self._files(place)
+        made = files.missing_above(place)
+        files.make_folder(parent(place))
+        staged = _Staged(
+            place, staging_of(place, self._run_id), aside_of(place, self._run_id), files.exists(place), made
+        )
+        self._staged.append(staged)
+        self._note("staging")
+        return staged
+
+    def _note(self, state: State) -> None:
+        if self._journal:
+            self._journal.write(Entry(self._run_id, state, {s.leaf: s.had_old for s in self._staged}))
+
     def publish(self) -> None:
-        """Put every staged table in its place, in the order they were staged.
+        """Put every staged folder in its place, in the order they were staged.
 
         Raises
         ------
         TransientError
             If a folder cannot be renamed; the old tables are back in place then.
         """
+        self._note("publishing")
         try:
             for staged in self._staged:
                 files = self._files(staged.leaf)
@@ -156,6 +203,7 @@ class Publication:
                     staged.moved_aside = True
                 files.move(staged.staging, staged.leaf)
                 staged.in_place = True
+            self._note("published")
         except OSError as error:
             self._roll_back()
             raise TransientError(f"nothing was published, the old output stands: {error}") from error
@@ -178,6 +226,9 @@ class Publication:
 
     def _files(self, path: str) -> Files:
         return Files(self._spark, path)
+
+    def _qualify(self, path: str) -> str:
+        return self._files(path).qualify(path)
 
     def _tasks(self, rows: int) -> int:
         """Enough tasks for the cluster and for :data:`ROWS_A_FILE`, none with a handful of rows."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pyspark.ml import Estimator
-from pyspark.ml.param import TypeConverters
 from pyspark.sql import DataFrame
 
 from mcspark.core.calibrator import SignatureCalibrator
@@ -22,6 +21,7 @@ from mcspark.core.solvers.multiaccuracy import PENALTIES, fit_multiaccuracy
 from mcspark.core.solvers.squarelev import fit_squarelev
 from mcspark.core.stages import Stages
 from mcspark.errors import ContractError
+from mcspark.ml.converters import above_zero, penalties, whole
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.multicalibrator import FitSummary, MulticalibratorModel
@@ -74,6 +74,7 @@ class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
         ContractError
             If there are no cells.
         """
+        self._check_values()
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
         calibrator = self._learn(cells.of_role(Role.fit), cells.of_role(Role.early_stopping))
@@ -99,7 +100,7 @@ class Uncalibrated(Baseline):
     {
         "penalties": (
             "strengths of the l1 penalty; the early-stopping rows choose one",
-            TypeConverters.toListFloat,
+            penalties,
             list(PENALTIES),
         )
     }
@@ -121,9 +122,9 @@ class Multiaccuracy(Baseline):
 
 @with_parameters(
     {
-        "grid": ("grid m of the level sets that are patched", TypeConverters.toInt, 20),
-        "maxPatches": ("most patches", TypeConverters.toInt, 10_000),
-        "patience": ("patches without a lower held-out loss before the end", TypeConverters.toInt, 100),
+        "grid": ("grid m of the level sets that are patched", whole(1, 1000), 20),
+        "maxPatches": ("most patches", whole(1), 10_000),
+        "patience": ("patches without a lower held-out loss before the end", whole(1), 100),
     }
 )
 class MCBoost(Baseline):
@@ -145,13 +146,13 @@ class MCBoost(Baseline):
 
 @with_parameters(
     {
-        "grid": ("grid m of the level sets", TypeConverters.toInt, 20),
-        "depth": ("depth of the weak trees, 1 or 2", TypeConverters.toInt, 1),
-        "learningRate": ("length of a step, in (0, 1]", TypeConverters.toFloat, 1.0),
-        "subsample": ("share of the rows that a round's trees see", TypeConverters.toFloat, 1.0),
-        "maxRounds": ("most rounds", TypeConverters.toInt, 100),
-        "patience": ("rounds in which nothing moves before the end", TypeConverters.toInt, 10),
-        "seed": ("seed of the subsamples", TypeConverters.toInt, 1),
+        "grid": ("grid m of the level sets", whole(1, 1000), 20),
+        "depth": ("depth of the weak trees, 1 or 2", whole(1, 2), 1),
+        "learningRate": ("length of a step, in (0, 1]", above_zero(1), 1.0),
+        "subsample": ("share of the rows that a round's trees see", above_zero(1), 1.0),
+        "maxRounds": ("most rounds", whole(1), 100),
+        "patience": ("rounds in which nothing moves before the end", whole(1), 10),
+        "seed": ("seed of the subsamples", whole(0), 1),
     }
 )
 class LSBoost(Baseline):
@@ -178,9 +179,9 @@ class LSBoost(Baseline):
 
 @with_parameters(
     {
-        "maxRounds": ("most trees", TypeConverters.toInt, 500),
-        "patience": ("trees without a lower held-out loss before the end", TypeConverters.toInt, 50),
-        "minRowsInLeaf": ("fewest rows in a leaf", TypeConverters.toInt, 20),
+        "maxRounds": ("most trees", whole(1), 500),
+        "patience": ("trees without a lower held-out loss before the end", whole(1), 50),
+        "minRowsInLeaf": ("fewest rows in a leaf", whole(1), 20),
     }
 )
 class SquareLev(Baseline):

@@ -6,6 +6,8 @@ are those of :class:`mcspark.ml.trees.SynapseTrainer` up to the version of the l
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.errors import TransientError
 from mcspark.ml.trees import check_table
 
 _LOSS = {"identity": "regression", "logit": "cross_entropy"}
@@ -26,6 +29,14 @@ def engine() -> str | None:
         return None
 
 
+def synapse() -> str:
+    """Name and version of SynapseML."""
+    try:
+        return f"synapseml {version('synapseml')}"
+    except PackageNotFoundError:
+        return "synapseml"
+
+
 @dataclass(frozen=True)
 class DriverTrainer:
     """Trains ensembles in this process; used like :class:`mcspark.ml.trees.SynapseTrainer`.
@@ -34,9 +45,12 @@ class DriverTrainer:
     ----------
     threads : int
         Of each fit.
+    timeout_seconds : float, optional
+        Wall-clock limit of one ensemble.
     """
 
     threads: int = 1
+    timeout_seconds: float | None = None
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
         """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``)."""
@@ -45,12 +59,14 @@ class DriverTrainer:
         check_table(table)
         common = self._parameters(table, settings)
         learn = _data(lightgbm, table, ~table.stop, common)
+        limit = [] if self.timeout_seconds is None else [_time_limit(self.timeout_seconds)]
         if not table.stop.any():
-            return str(lightgbm.train(common, learn, settings.max_trees).model_to_string())
+            grown = lightgbm.train(common, learn, settings.max_trees, callbacks=limit)
+            return str(grown.model_to_string())
         held_out = _data(lightgbm, table, table.stop, common, learn)
         booster = lightgbm.train(
             common, learn, settings.max_trees, valid_sets=[held_out],
-            callbacks=[lightgbm.early_stopping(settings.early_stopping_rounds, verbose=False)],
+            callbacks=[*limit, lightgbm.early_stopping(settings.early_stopping_rounds, verbose=False)],
         )  # fmt: skip
         return str(booster.model_to_string(num_iteration=booster.best_iteration))
 
@@ -74,6 +90,20 @@ class DriverTrainer:
             "num_threads": self.threads,
             "verbosity": -1,
         }
+
+
+def _time_limit(seconds: float) -> Callable[[Any], None]:
+    """A callback that LightGBM runs after every tree."""
+    end = time.monotonic() + seconds
+
+    def check(_: Any) -> None:
+        if time.monotonic() > end:
+            raise TransientError(
+                f"training the trees did not end within {seconds:g} s and was given up; try again, or raise "
+                "calibrator.timeout_seconds"
+            )
+
+    return check
 
 
 def _data(lightgbm: Any, table: TrainingTable, rows: Any, parameters: Any, reference: Any = None) -> Any:

@@ -17,6 +17,7 @@ from mcspark.core.groups import FittedGroups
 from mcspark.core.levels import ScoreBins
 from mcspark.core.smooth_ece import group_smooth_ece
 from mcspark.ml.cells import FixedPoint, ScoredColumns, make_cells
+from mcspark.ml.converters import named, one_of, whole
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.working import WORKING, working_columns
 
@@ -45,12 +46,12 @@ class MulticalibrationEvaluator(Evaluator):
     0.0048
     """
 
-    levels: Param[int] = Param(Params._dummy(), "levels", "grid m", TypeConverters.toInt)
+    levels: Param[int] = Param(Params._dummy(), "levels", "grid m", named("levels", whole(1, 1000)))
     metricName: Param[str] = Param(
         Params._dummy(),
         "metricName",
         f"one of {', '.join(METRICS)}",
-        TypeConverters.toString,
+        named("metricName", one_of(*METRICS)),
     )
     predictionCol: Param[str] = Param(
         Params._dummy(),
@@ -79,8 +80,6 @@ class MulticalibrationEvaluator(Evaluator):
     ) -> None:
         super().__init__()
         self._groups = groups if isinstance(groups, GroupSet | FittedGroups) else GroupSet.from_config(groups)
-        if metricName not in METRICS:
-            raise ValueError(f"metricName is one of {METRICS}, not {metricName!r}")
         kwargs = {k: v for k, v in vars(self)["_input_kwargs"].items() if k != "groups" and v is not None}
         self._setDefault(levels=20, metricName="mc_error", predictionCol="calibrated_score", labelCol="label")
         self._set(**kwargs)

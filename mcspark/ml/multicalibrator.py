@@ -30,7 +30,7 @@ from mcspark.ml.learning import learning_cells
 from mcspark.ml.params import TreeParams
 from mcspark.ml.persistence import CalibratorReader, CalibratorWriter
 from mcspark.ml.scoring import with_calibrated
-from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.training import TreeTrainer
 from mcspark.ml.working import WORKING, working_columns
 
 log = structlog.get_logger(__name__)
@@ -48,11 +48,14 @@ class FitSummary:
         Every round that was tried.
     saturation : Saturation, optional
         What one more round would gain on the test rows.
+    engine : str, optional
+        What trained the trees.
     """
 
     cells: Cells
     rounds: tuple[Round, ...] = ()
     saturation: Saturation | None = None
+    engine: str | None = None
 
 
 class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
@@ -72,7 +75,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         Column that the model adds, default ``calibrated_score``.
     learningRate, featureFraction, maxTrees, earlyStoppingRounds, link, minRowsInLeaf, seed
         See :class:`mcspark.core.rounds.TreeSettings`.
-    rounds : str
+    rounds : str or int
         A whole number, or ``auto``.
     refit : bool
         Choose the number of trees on the early-stopping rows, then grow them on those rows too.
@@ -105,7 +108,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         maxTrees: int = 5000,
         earlyStoppingRounds: int = 50,
         link: str = "identity",
-        rounds: str = "1",
+        rounds: str | int = "1",
         scoreBins: int = 255,
         minRowsInLeaf: int = 20,
         seed: int = 1,
@@ -121,7 +124,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
 
     def _fit(self, dataset: DataFrame) -> MulticalibratorModel:
         cells, groups = learning_cells(dataset, self)
-        trainer = SynapseTrainer(dataset.sparkSession, self.getOrDefault("timeoutSeconds"))
+        trainer = TreeTrainer(dataset.sparkSession, self.getOrDefault("timeoutSeconds"))
         return self.fit_cells(cells, groups, trainer)
 
     def fit_cells(
@@ -139,6 +142,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         saturation : bool
             Whether to run the calibrator once more on its own output and measure the gain.
         """
+        self._check_values()
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
         fit: StagesFit = fit_stages(cells, self.settings, train, self._rounds())
@@ -148,7 +152,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
             )
         again = check_saturation(cells, fit.stages, self.settings, train) if saturation else None
         model = MulticalibratorModel(groups, fit.stages, method="trees", texts=fit.texts)
-        model.summary = FitSummary(cells, fit.rounds, again)
+        model.summary = FitSummary(cells, fit.rounds, again, getattr(train, "engine", None))
         return self._copyValues(model)
 
     @property

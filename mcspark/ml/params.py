@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from pyspark.ml.param import Param, Params, TypeConverters
 
 from mcspark.ml.cells import ScoredColumns
+from mcspark.ml.converters import above_zero, grids, named, one_of, rounds, whole
 from mcspark.ml.groups import GroupSet
 
 Table = dict[str, tuple[str, Any, Any]]
@@ -21,29 +22,29 @@ _SHARED: Table = {
     "weightCol": ("column of the non-negative weight", TypeConverters.toString, None),
     "splitCol": ("column that says fit, early_stopping or test", TypeConverters.toString, "split"),
     "predictionCol": ("column to add: the calibrated score", TypeConverters.toString, "calibrated_score"),
-    "scoreBins": ("wanted equally heavy score bins beside the level edges", TypeConverters.toInt, 255),
-    "levels": ("evaluation grids", TypeConverters.toListInt, [10, 20, 30, 50, 75, 100]),
+    "scoreBins": ("wanted equally heavy score bins beside the level edges", whole(0, 100_000), 255),
+    "levels": ("evaluation grids", grids, [10, 20, 30, 50, 75, 100]),
 }
 
 _TREES: Table = {
-    "learningRate": ("shrinkage of each tree, in (0, 1]", TypeConverters.toFloat, 0.1),
-    "featureFraction": ("share of the features each tree may use, in (0, 1]", TypeConverters.toFloat, 1.0),
-    "maxTrees": ("most trees of a stage", TypeConverters.toInt, 5000),
+    "learningRate": ("shrinkage of each tree, in (0, 1]", above_zero(1), 0.1),
+    "featureFraction": ("share of the features each tree may use, in (0, 1]", above_zero(1), 1.0),
+    "maxTrees": ("most trees of a stage", whole(1, 100_000), 5000),
     "earlyStoppingRounds": (
         "trees without a lower held-out loss before a stage ends",
-        TypeConverters.toInt,
+        whole(1, 100_000),
         50,
     ),
-    "link": ("identity, or logit for cross-entropy on the log-odds", TypeConverters.toString, "identity"),
-    "rounds": ("number of stages, or auto", TypeConverters.toString, "1"),
-    "minRowsInLeaf": ("fewest rows in a leaf, counted in weight", TypeConverters.toInt, 20),
+    "link": ("identity, or logit for cross-entropy on the log-odds", one_of("identity", "logit"), "identity"),
+    "rounds": ("number of stages, or auto", rounds, "1"),
+    "minRowsInLeaf": ("fewest rows in a leaf, counted in weight", whole(1), 20),
     "refit": (
         "choose the number of trees held out, then grow them on all rows that are not test",
         TypeConverters.toBoolean,
         False,
     ),
-    "seed": ("seed of the training", TypeConverters.toInt, 1),
-    "timeoutSeconds": ("wall-clock limit of training one ensemble", TypeConverters.toFloat, 3600.0),
+    "seed": ("seed of the training", whole(0), 1),
+    "timeoutSeconds": ("wall-clock limit of training one ensemble", above_zero(1e9), 3600.0),
 }
 
 
@@ -52,7 +53,7 @@ def with_parameters(table: Table) -> Callable[[type[SomeParams]], type[SomeParam
 
     def add(cls: type[SomeParams]) -> type[SomeParams]:
         for name, (doc, converter, _) in table.items():
-            setattr(cls, name, Param(Params._dummy(), name, doc, converter))
+            setattr(cls, name, Param(Params._dummy(), name, doc, named(name, converter)))
         defaults = {name: default for name, (_, _, default) in table.items() if default is not None}
         cls.defaults = {**cls.defaults, **defaults}
         return cls
@@ -93,6 +94,12 @@ class CalibratorParams(Params):
         """Set the column that the model adds."""
         self._set(predictionCol=value)
         return self
+
+    def _check_values(self) -> None:
+        """Check the values again: those given to ``copy`` have passed no converter."""
+        for param in self.params:
+            if self.isSet(param) and param.name != "groups":
+                param.typeConverter(self.getOrDefault(param))
 
     def _columns(self) -> ScoredColumns:
         weight = self.getOrDefault("weightCol") if self.isSet("weightCol") else None

@@ -11,17 +11,20 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import structlog
 from pyspark.sql import SparkSession
 
 from mcspark.config import check_predicate
 from mcspark.core.calibrator import calibrator_from_dict
 from mcspark.core.groups import FittedGroups
-from mcspark.core.stages import Stages
+from mcspark.core.stages import MAX_STAGES, Stages
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.runtime.files import Files, beside, leaf
 
 if TYPE_CHECKING:
     from mcspark.ml.multicalibrator import MulticalibratorModel
+
+log = structlog.get_logger(__name__)
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 64 * 1024 * 1024
@@ -59,14 +62,20 @@ class CalibratorWriter:
             raise ConfigurationError(f"{path} exists; call overwrite() to replace it")
         aside = beside(place, f".{leaf(place)}.staging")
         files.delete(aside)
-        for i, text in enumerate(self._model.texts):
-            files.write_text(f"{aside}/trees_{i}.txt", text)
-        if self._model.stages is not None:
-            for name, table in _tables(self._model.stages).items():
-                spark.createDataFrame(table).coalesce(1).write.parquet(f"{aside}/{name}")
-        files.write_text(f"{aside}/model.json", json.dumps(_plain(self._model)))
+        self.write_to(aside)
         files.delete(place)
         files.move(aside, place)
+
+    def write_to(self, folder: str) -> None:
+        """Write the files of the model to a new folder, as they stand; for callers that publish it."""
+        spark = SparkSession.active()
+        files = Files(spark, folder)
+        for i, text in enumerate(self._model.texts):
+            files.write_text(f"{folder}/trees_{i}.txt", text)
+        if self._model.stages is not None:
+            for name, table in _tables(self._model.stages).items():
+                spark.createDataFrame(table).coalesce(1).write.parquet(f"{folder}/{name}")
+        files.write_text(f"{folder}/model.json", json.dumps(_plain(self._model)))
 
 
 class CalibratorReader:
@@ -84,16 +93,28 @@ class CalibratorReader:
             If there is none, or it is truncated, edited, too large or of another version.
         """
         name = f"{path}/model.json"
+        files = Files(SparkSession.active(), path)
         try:
-            plain = json.loads(Files(SparkSession.active(), path).read_text(name, limit=MAX_BYTES))
-        except (OSError, ValueError, RecursionError) as error:
+            text = files.read_text(name, limit=MAX_BYTES)
+        except (OSError, ValueError) as error:
             raise ContractError(
                 f"{name}: no readable model ({error}); write it again with calibrate"
             ) from error
         try:
-            return model_from_plain(self._cls, plain)
-        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            model = model_from_text(self._cls, text)
+        except ValueError as error:
             raise ContractError(f"{name}: not a model of this program ({error})") from error
+        model.texts = _texts(files, path, len(model.stages.stages) if model.stages else 0)
+        return model
+
+
+def _texts(files: Files, path: str, count: int) -> tuple[str, ...]:
+    """The LightGBM texts beside the model, all or none, kept to be saved with it again."""
+    try:
+        return tuple(files.read_text(f"{path}/trees_{i}.txt", limit=MAX_BYTES) for i in range(count))
+    except (OSError, ValueError) as error:
+        log.info("a model without its LightGBM texts", model=path, reason=str(error))
+        return ()
 
 
 def _plain(model: MulticalibratorModel) -> dict[str, Any]:
@@ -114,6 +135,20 @@ def _digest(plain: dict[str, Any]) -> str:
     """SHA-256 of everything else in the file: a changed number is found, not shipped."""
     rest = {key: value for key, value in plain.items() if key != "sha256"}
     return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def model_from_text(cls: type[MulticalibratorModel], text: str) -> MulticalibratorModel:
+    """Rebuild a model from the text of its ``model.json``; whatever the text is, nothing else is raised.
+
+    Raises
+    ------
+    ValueError
+        If it is not a model as this program writes it.
+    """
+    try:
+        return model_from_plain(cls, json.loads(text))
+    except (TypeError, KeyError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> MulticalibratorModel:
@@ -140,6 +175,9 @@ def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> Multicalibr
             raise ValueError(f"the condition of group {family.column!r} is not as this program writes it")
     if list(groups.names) != plain["group_names"]:
         raise ValueError("the group definitions and the group names disagree")
+    trees = plain["trees"]
+    if type(trees) is not int or not 0 <= trees <= MAX_STAGES:
+        raise ValueError(f"its number of LightGBM texts is {trees!r}")
     calibrator = calibrator_from_dict(plain["method"], plain["calibrator"], groups.names)
     model = cls(groups, calibrator, method=plain["method"])
     columns = plain["columns"]

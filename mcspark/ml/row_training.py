@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from py4j.protocol import Py4JJavaError
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import DataFrame
@@ -22,9 +23,11 @@ from mcspark.core.rounds import TrainingTable, TreeSettings
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.ml.levels import with_bin
-from mcspark.ml.trees import SynapseTrainer, cut_at_best, materialised, new_estimator, sparse_groups
+from mcspark.ml.training import TreeTrainer
+from mcspark.ml.trees import cut_at_best, materialised, new_estimator, sparse_groups, without_copies
 from mcspark.runtime.columns import column
 from mcspark.runtime.executors import slots
+from mcspark.runtime.failures import explained, native_failure
 from mcspark.runtime.watchdog import time_limit
 
 MAX_STOPPING_ROWS = 500_000
@@ -35,7 +38,7 @@ _PLACES = 2**20
 
 @dataclass
 class RowTrainer:
-    """Trains the first ensemble on rows; used like :class:`mcspark.ml.trees.SynapseTrainer`.
+    """Trains the first ensemble on rows; used like :class:`mcspark.ml.training.TreeTrainer`.
 
     Parameters
     ----------
@@ -44,15 +47,15 @@ class RowTrainer:
     columns : ScoredColumns
     groups : FittedGroups
     bins : ScoreBins
-    cells : SynapseTrainer
-        Trains every later ensemble.
+    cells : TreeTrainer
+        Trains every later ensemble, and the first where SynapseML does not load.
     """
 
     frame: DataFrame
     columns: ScoredColumns
     groups: FittedGroups
     bins: ScoreBins
-    cells: SynapseTrainer
+    cells: TreeTrainer
     _fitted: bool = field(default=False, init=False)
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
@@ -60,12 +63,26 @@ class RowTrainer:
         if self._fitted or settings.link != "identity":
             return self.cells(table, settings)
         self._fitted = True
+        try:
+            text = self._grown(table, settings)
+        except Py4JJavaError as error:
+            if native_failure(error) is None:
+                raise explained(error) or error from error
+            return self.cells(table, settings)
+        return cut_at_best(text, table, settings)
+
+    @property
+    def engine(self) -> str:
+        """Name and version of what has trained."""
+        return self.cells.engine
+
+    def _grown(self, table: TrainingTable, settings: TreeSettings) -> str:
         spark = self.cells.spark
         with time_limit(spark, self.cells.timeout_seconds, "training the trees on rows"):
             tasks = slots(spark)
             with materialised(self._rows(table).repartition(tasks)) as frame:
-                text: str = new_estimator(table, settings).setNumTasks(tasks).fit(frame).getNativeModel()
-        return cut_at_best(text, table, settings)
+                estimator = without_copies(new_estimator(table, settings), spark).setNumTasks(tasks)
+                return str(estimator.fit(frame).getNativeModel())
 
     def _rows(self, table: TrainingTable) -> DataFrame:
         c, words = self.columns, word_names(self.groups)

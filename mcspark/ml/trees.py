@@ -59,7 +59,7 @@ class SynapseTrainer:
             # One task trains: wait here, within the limit, until there is a slot for it.
             threads = max(executor.cores for executor in executors(self.spark)) if slots(self.spark) else 1
             with materialised(self._frame(repeated)) as frame:
-                estimator = new_estimator(repeated, settings)
+                estimator = without_copies(new_estimator(repeated, settings), self.spark)
                 estimator = estimator.setNumTasks(1).setNumThreads(threads)
                 text: str = estimator.fit(frame).getNativeModel()
         return cut_at_best(text, table, settings)
@@ -112,6 +112,18 @@ def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
     if table.stop.any():
         estimator.setValidationIndicatorCol("stop").setEarlyStoppingRound(settings.early_stopping_rounds)
     return estimator.setInitScoreCol("offset") if table.offset is not None else estimator
+
+
+def without_copies(estimator: Any, spark: SparkSession) -> Any:
+    """The estimator, told to run barrier tasks where Spark speculates: of those alone it makes no copies.
+
+    A copy of a training task would dial into the network of the first one. Barrier tasks do not go with
+    executors that come and go.
+    """
+    conf = spark.sparkContext.getConf()
+    speculates = conf.get("spark.speculation", "false") == "true"
+    moves = conf.get("spark.dynamicAllocation.enabled", "false") == "true"
+    return estimator.setUseBarrierExecutionMode(speculates and not moves)
 
 
 def check_table(table: TrainingTable) -> None:

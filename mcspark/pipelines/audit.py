@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from mcspark.core.cells import Role
-from mcspark.data.sink import Publication
+from mcspark.data.sink import Publication, Target
 from mcspark.ml.cells import make_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.inputs import read_inputs
+from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.publishing import finish_run, stage_metrics, target_of
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.summary import measured_summary
+from mcspark.pipelines.summary import empty_summary, measured_summary
 
 
 def audit(run: Run) -> dict[str, Any]:
@@ -23,6 +23,8 @@ def audit(run: Run) -> dict[str, Any]:
     plan = GroupSet.from_config(run.config.groups)
     inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
     inputs.refuse_unmatched()
+    if not inputs.n_accepted:
+        return _empty(run, inputs, target)
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells"):
         table = make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale)
@@ -38,3 +40,11 @@ def audit(run: Run) -> dict[str, Any]:
         publication.publish()
     summary = measured_summary(run, inputs, len(groups.names), len(cells.membership), metrics, paths)
     return finish_run(run, target, summary, metrics)
+
+
+def _empty(run: Run, inputs: Inputs, target: Target) -> dict[str, Any]:
+    """An audit of no rows, where that is allowed: a metrics table without rows, and no number."""
+    with Publication(run.spark, run.run_id) as publication:
+        paths = {"metrics": stage_metrics(run, publication, target, {})}
+        publication.publish()
+    return finish_run(run, target, empty_summary(run, inputs, paths))

@@ -8,11 +8,11 @@ from typing import Any
 import structlog
 from pyspark.sql import functions as F
 
+from mcspark.config import Config
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import base_levels
 from mcspark.core.rounds import Train
 from mcspark.data.lease import Lease
-from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline
 from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
@@ -21,7 +21,7 @@ from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.row_training import RowTrainer
 from mcspark.ml.scoring import with_calibrated
-from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.training import TreeTrainer
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.gate import check_gate
 from mcspark.pipelines.inputs import Inputs, read_inputs
@@ -29,6 +29,7 @@ from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.publishing import (
     CALIBRATED,
     finish_run,
+    publication_of,
     publish_empty,
     stage_metrics,
     stage_tables,
@@ -40,6 +41,11 @@ from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column
 
 log = structlog.get_logger(__name__)
+
+
+def needs_lightgbm(config: Config) -> bool:
+    """Whether trees are trained; the baselines are not LightGBM's."""
+    return config.calibrator.method == "trees"
 
 
 def calibrate(run: Run) -> dict[str, Any]:
@@ -58,7 +64,7 @@ def calibrate(run: Run) -> dict[str, Any]:
     with (
         Lease(run.spark, target.leaf, run.run_id) as lease,
         Workspace(run.spark, target.leaf, run.run_id) as workspace,
-        Publication(run.spark, run.run_id) as publication,
+        publication_of(run, target, config.model.path) as publication,
     ):
         inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
         with run.stage("join", "join the attributes"):
@@ -82,8 +88,8 @@ def calibrate(run: Run) -> dict[str, Any]:
             )
             paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
             paths["metrics"] = stage_metrics(run, publication, target, {"before": before, "after": after})
+            publication.stage_folder(config.model.path, model.write().write_to)
             lease.check()
-            model.write().overwrite().save(config.model.path)
             publication.publish()
         paths["model"] = config.model.path
         summary = calibrated_summary(run, inputs, model, before, after, paths)
@@ -107,7 +113,7 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
     with run.stage("fit", f"learn the calibrator ({config.calibrator.method})"):
         if isinstance(estimator, Baseline):
             return estimator.fit_cells(cells, groups), cells
-        trainer = SynapseTrainer(run.spark, config.calibrator.timeout_seconds)
+        trainer = TreeTrainer(run.spark, config.calibrator.timeout_seconds)
         train: Train = trainer
         if config.calibrator.training == "rows":
             train = RowTrainer(inputs.labelled, names, groups, cells.bins, trainer)

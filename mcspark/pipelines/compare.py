@@ -23,7 +23,7 @@ from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.methods import tree_settings
 from mcspark.ml.split import place
-from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.training import TreeTrainer
 from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, workers
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.comparison_page import figure, html, markdown, summary_table
@@ -135,6 +135,13 @@ def grids_of(config: Config) -> dict[str, tuple[Setting, ...]]:
     return {method: own[method] for method in methods}
 
 
+def needs_lightgbm(config: Config) -> bool:
+    """Whether SynapseML trains the trees of the comparison, if there are any."""
+    compare = config.compare
+    by_official = compare.engine == "lightgbm" or (compare.engine == "auto" and driver_training.engine())
+    return "trees" in compare.methods and not by_official
+
+
 def _engine(run: Run) -> Engine:
     wanted, found = run.config.compare.engine, driver_training.engine()
     if wanted == "lightgbm" and found is None:
@@ -144,7 +151,7 @@ def _engine(run: Run) -> Engine:
         )
     if found is not None and wanted != "synapseml":
         return Engine(found, driver_training.DriverTrainer(), in_process=True)
-    trainer = SynapseTrainer(run.spark, run.config.calibrator.timeout_seconds)
+    trainer = TreeTrainer(run.spark, run.config.calibrator.timeout_seconds)
     return Engine("SynapseML", trainer, in_process=False)
 
 

@@ -247,6 +247,9 @@ def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame
     ):
         if suspicious:
             check_unique(frame, key, source=source, mend=mend)
+    for table, unused in zip(config.attributes, census.unused, strict=True):
+        if unused:
+            log.info("attributes without scores are not used", table=where(table), rows=unused)
     return census.absent
 
 

@@ -50,6 +50,16 @@ def target_of(output: Output | None, job: str) -> Target:
     return target.beside("candidate") if output.candidate else target
 
 
+def publication_of(run: Run, target: Target, model: str | None = None) -> Publication:
+    """All that a run with the lease of its output publishes: scored and rejected rows, metrics, the model."""
+
+    def places(run_id: str) -> list[str]:
+        folders = [target.beside("rejected").leaf, _metrics(target, run_id).leaf]
+        return folders if model is None else [*folders, model]
+
+    return Publication(run.spark, run.run_id, target.leaf, places)
+
+
 def stage_tables(
     publication: Publication, target: Target, inputs: Inputs, scored: DataFrame, calibrated: str
 ) -> dict[str, str]:
@@ -67,7 +77,7 @@ def stage_metrics(run: Run, publication: Publication, target: Target, measured: 
         for stage, metrics in measured.items()
         for row in metrics.table()
     ]
-    place = Target(f"{target.path.rstrip('/')}_metrics", "parquet", {"run_id": run.run_id})
+    place = _metrics(target, run.run_id)
     frame = run.spark.createDataFrame(rows, METRICS_SCHEMA)
     publication.stage(place, frame, rows=len(rows))
     return place.leaf
@@ -75,6 +85,10 @@ def stage_metrics(run: Run, publication: Publication, target: Target, measured: 
 
 def _double(value: float | None) -> float | None:
     return None if value is None else float(value)
+
+
+def _metrics(target: Target, run_id: str) -> Target:
+    return Target(f"{target.path.rstrip('/')}_metrics", "parquet", {"run_id": run_id})
 
 
 def write_report(run: Run, summary: Mapping[str, Any], before: Metrics, after: Metrics | None) -> str | None:

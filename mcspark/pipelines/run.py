@@ -13,11 +13,11 @@ from datetime import datetime, timezone
 from typing import Any, NoReturn
 
 import structlog
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from mcspark.config import Config, redact
 from mcspark.errors import McsparkError
+from mcspark.runtime.failures import explained
 from mcspark.runtime.preflight import check_executors
 from mcspark.runtime.session import finish, spark_session
 
@@ -69,7 +69,7 @@ def run_job(
     load: Callable[[], Config],
     body: Callable[[Run], Mapping[str, Any]],
     *,
-    needs_lightgbm: bool = False,
+    needs_lightgbm: bool | Callable[[Config], bool] = False,
     prepare: Callable[[SparkSession, Config], None] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> NoReturn:
@@ -82,7 +82,8 @@ def run_job(
         Reads the configuration; runs before any JVM is started.
     body : callable
         Does the work and returns the summary.
-    needs_lightgbm : bool
+    needs_lightgbm : bool or callable
+        Whether SynapseML trains in this job, or in one of this configuration.
     prepare : callable, optional
         Makes the input, for the default run.
     settings : mapping, optional
@@ -91,7 +92,8 @@ def run_job(
     spark: SparkSession | None = None
     try:
         config = load()
-        spark = spark_session(f"mcspark {job}", settings, needs_lightgbm=needs_lightgbm)
+        lightgbm = needs_lightgbm(config) if callable(needs_lightgbm) else needs_lightgbm
+        spark = spark_session(f"mcspark {job}", settings, needs_lightgbm=lightgbm)
         check_executors(spark)
         if prepare:
             prepare(spark, config)
@@ -103,14 +105,15 @@ def run_job(
         code = 0
     except McsparkError as error:
         code = _report(job, run_id, error.status, str(error), error.exit_code)
-    except PySparkException as error:
-        log.exception("Spark failed")
-        code = _report(job, run_id, "error", _first_line(error), 1)
     except KeyboardInterrupt:
         code = _report(job, run_id, "error", "interrupted", 1)
     except Exception as error:
         log.exception("unexpected error")
-        code = _report(job, run_id, "error", f"{type(error).__name__}: {_first_line(error)}", 1)
+        known = explained(error)
+        if known is not None:
+            code = _report(job, run_id, known.status, str(known), known.exit_code)
+        else:
+            code = _report(job, run_id, "error", f"{type(error).__name__}: {_first_line(error)}", 1)
     finish(spark, code)
 
 

@@ -8,14 +8,20 @@ import structlog
 
 from mcspark.core.groups import FittedGroups
 from mcspark.data.lease import Lease
-from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError
 from mcspark.ml.groups import unseen_categories, with_categories
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.inputs import Inputs, read_inputs
-from mcspark.pipelines.publishing import CALIBRATED, finish_run, publish_empty, stage_tables, target_of
+from mcspark.pipelines.publishing import (
+    CALIBRATED,
+    finish_run,
+    publication_of,
+    publish_empty,
+    stage_tables,
+    target_of,
+)
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import scored_summary
 
@@ -33,7 +39,7 @@ def score(run: Run) -> dict[str, Any]:
     families = model.fitted.families
     with (
         Lease(run.spark, target.leaf, run.run_id) as lease,
-        Publication(run.spark, run.run_id) as publication,
+        publication_of(run, target) as publication,
     ):
         inputs = read_inputs(run, families, model.fitted.columns, needs_label=False)
         inputs.refuse_unmatched()

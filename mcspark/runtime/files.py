@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -89,6 +90,24 @@ class Files:
             raise ConfigurationError(f"{path}: cannot make this folder ({java_reason(error)})") from error
         if not made:
             raise ConfigurationError(f"{path}: cannot make this folder; check who may write there")
+
+    def missing_above(self, path: str) -> list[str]:
+        """The folders above the path that are not there, innermost first."""
+        missing = []
+        where = self._path(path).getParent()
+        while where is not None and not self._system.exists(where):
+            missing.append(str(where.toString()))
+            where = where.getParent()
+        return missing
+
+    def delete_empty(self, folders: Sequence[str]) -> None:
+        """Delete these folders, innermost first, up to the first in which anything is."""
+        for folder in folders:
+            try:
+                if self.names(folder) or not self._system.delete(self._path(folder), False):
+                    return
+            except Py4JJavaError:  # somebody has just put something there
+                return
 
     def delete(self, path: str) -> None:
         """Delete the file or the whole folder, if there."""

@@ -19,6 +19,7 @@ def test_repeated_and_absent_keys_are_those_of_a_plain_count(spark):
     found = key_census([table(spark, scored), table(spark, left), table(spark, right)], KEY)
     assert found.repeated == (False, False, True)
     assert found.absent == (500, 1000)
+    assert found.unused == (500, 0)
 
 
 def test_rows_with_a_null_in_the_key_are_not_looked_at(spark):
@@ -40,7 +41,7 @@ def test_keys_of_other_types_are_not_compared_but_checked(spark):
     other = scored.select("house", F.col("person").cast("decimal(10,2)").alias("person"))
     found = key_census([scored, other], KEY)
     assert found.repeated == (True, True)
-    assert found.absent == (None,)
+    assert (found.absent, found.unused) == ((None,), (None,))
 
 
 def test_empty_tables(spark):
@@ -56,4 +57,5 @@ def test_counts_of_sorted_hashes(seed):
     tables = [np.sort(rng.integers(0, 60, size)) for size in (50, 40, 0)]
     expected = [len(t) - len(set(t.tolist())) for t in tables]
     expected += [sum(x not in set(t.tolist()) for x in tables[0].tolist()) for t in tables[1:]]
+    expected += [sum(x not in set(tables[0].tolist()) for x in t.tolist()) for t in tables[1:]]
     assert census_of(tables) == expected

@@ -1,0 +1,72 @@
+"""What trains the trees of a job: SynapseML in the cluster, or official LightGBM where that cannot start."""
+
+from __future__ import annotations
+
+import structlog
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.errors import ConfigurationError
+from mcspark.ml import driver_training
+from mcspark.ml.trees import SynapseTrainer
+from mcspark.runtime.failures import explained, native_failure
+
+log = structlog.get_logger(__name__)
+
+
+class TreeTrainer:
+    """Trains ensembles with SynapseML until its native library turns out not to load; then on the driver.
+
+    The library is built for x86-64 with glibc 2.27 or later and needs libgomp. Elsewhere the official
+    LightGBM, if it is installed, trains on the cells, which are on the driver anyway: its text has the same
+    format, and its trees are the same up to the version of the library.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        With the SynapseML LightGBM classes.
+    timeout_seconds : float
+        Wall-clock limit of one ensemble.
+    """
+
+    def __init__(self, spark: SparkSession, timeout_seconds: float = 3600) -> None:
+        self.spark = spark
+        self.timeout_seconds = timeout_seconds
+        self.engine = driver_training.synapse()
+        """Name and version of what has trained."""
+        self._synapse = SynapseTrainer(spark, timeout_seconds)
+        self._driver: driver_training.DriverTrainer | None = None
+
+    def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
+        """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``).
+
+        Raises
+        ------
+        TransientError
+            If it takes too long, or an executor is lost.
+        ConfigurationError
+            If the native library does not load, and the official LightGBM is not installed.
+        """
+        if self._driver is None:
+            try:
+                return self._synapse(table, settings)
+            except Py4JJavaError as error:
+                reason = native_failure(error)
+                if reason is None:
+                    raise explained(error) or error from error
+                self._fall_back(reason)
+        assert self._driver is not None
+        return self._driver(table, settings)
+
+    def _fall_back(self, reason: str) -> None:
+        engine = driver_training.engine()
+        if engine is None:
+            raise ConfigurationError(
+                f"SynapseML's native LightGBM does not load here ({reason}): it needs x86-64, glibc 2.27 or "
+                "later, libgomp, and a java.io.tmpdir from which programs may be started. Mend that, or "
+                "install mcspark[sweep] on the driver, which then trains on the cells"
+            )
+        log.warning("SynapseML does not load: the driver trains on the cells", reason=reason, engine=engine)
+        self.engine = f"{engine} on the driver"
+        self._driver = driver_training.DriverTrainer(timeout_seconds=self.timeout_seconds)

@@ -1,0 +1,58 @@
+"""What a failure of Spark means to whoever runs the job: try again, mend the machine, or look into it."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
+
+from mcspark.errors import ConfigurationError, McsparkError, TransientError
+
+_LOST = re.compile(
+    r"ExecutorLostFailure|FetchFailed|Failed to connect to|Connection refused|Connection reset|"
+    r"executor .{1,100} exited|Slave lost|Worker lost|Heartbeat|TimeoutException|SocketTimeoutException|"
+    r"All masters are unresponsive|stopped SparkContext|SparkContext was shut down|BarrierJobSlotsNumber|"
+    r"Could not recover from a failed barrier ResultStage"
+)
+_FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large|Not enough space")
+_DENIED = re.compile(r"Permission denied|AccessControlException|Read-only file system|AccessDeniedException")
+_NATIVE = re.compile(
+    r"[^\n]*(?:UnsatisfiedLinkError|Could not initialize class com\.microsoft\.(?:ml|azure)|"
+    r"This component doesn't currently support)[^\n]*"
+)
+
+
+def explained(error: BaseException) -> McsparkError | None:
+    """The error that a user can act on behind an error of Spark; None if it is none that is known.
+
+    Lost executors, a lost driver JVM and connections that break are transient; a disk that is full, or that
+    may not be written, is for its owner to mend.
+    """
+    if isinstance(error, Py4JNetworkError) or (isinstance(error, Py4JError) and "is empty" in str(error)):
+        return TransientError(
+            "the driver's JVM is gone, perhaps killed for its memory; try again, with more "
+            "spark.driver.memory if it happens again"
+        )
+    if not isinstance(error, Py4JJavaError | PySparkException):
+        return None
+    text = str(error)
+    for kind, pattern, mend in (
+        (ConfigurationError, _FULL, "free some space there, or name another output"),
+        (ConfigurationError, _DENIED, "give the job the right to write there, or name another place"),
+        (TransientError, _LOST, "try again in a new process; if it happens again look into that executor"),
+    ):
+        if found := pattern.search(text):
+            return kind(f"Spark failed: {_line_around(text, found)}; nothing was published; {mend}")
+    return None
+
+
+def native_failure(error: BaseException) -> str | None:
+    """Why the native library of LightGBM could not be loaded; None if that is not what failed."""
+    found = _NATIVE.search(str(error)) if isinstance(error, Py4JJavaError) else None
+    return found.group().strip() if found else None
+
+
+def _line_around(text: str, found: re.Match[str]) -> str:
+    start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+    return text[start : end if end >= 0 else None].strip()[:300]
