@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import pandas as pd
 import structlog
 from pyspark import keyword_only
 from pyspark.ml import Estimator, Model
@@ -25,6 +26,7 @@ from mcspark.core.rounds import (
 )
 from mcspark.core.stages import Stages
 from mcspark.errors import ContractError
+from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.params import TreeParams
@@ -224,6 +226,21 @@ class MulticalibratorModel(TreeParams, Model):
     def stages(self) -> Stages | None:
         """The stages of a calibrator made of trees."""
         return self.calibrator if isinstance(self.calibrator, Stages) else None
+
+    def curves(self) -> pd.DataFrame:
+        """What the calibrator adds across the score range: of every row, and of the members of each group.
+
+        Returns
+        -------
+        DataFrame
+            ``stage, link, group, lower, upper, correction``, see :func:`mcspark.ml.curves.curves_frame`;
+            no rows for a calibrator that is not made of trees.
+        """
+        return curves_frame(self.stages or Stages((), self.fitted.names))
+
+    def pairs(self) -> pd.DataFrame:
+        """What members of two groups get on top, largest first; see :func:`mcspark.ml.curves.pairs_frame`."""
+        return pairs_frame(self.stages or Stages((), self.fitted.names))
 
     def write(self) -> CalibratorWriter:
         """Writer in the manner of Spark ML: ``model.write().overwrite().save(path)``."""

@@ -39,7 +39,7 @@ def audit(run: Run) -> dict[str, Any]:
         paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}
         publication.publish()
     summary = measured_summary(run, inputs, len(groups.names), len(cells.membership), metrics, paths)
-    return finish_run(run, target, summary, metrics)
+    return finish_run(run, target, summary, {"before": metrics})
 
 
 def _empty(run: Run, inputs: Inputs, target: Target) -> dict[str, Any]:

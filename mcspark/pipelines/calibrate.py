@@ -93,7 +93,7 @@ def calibrate(run: Run) -> dict[str, Any]:
             publication.publish()
         paths["model"] = config.model.path
         summary = calibrated_summary(run, inputs, model, before, after, paths)
-        return finish_run(run, target, summary, before, after)
+        return finish_run(run, target, summary, {"before": before, "after": after}, model)
 
 
 def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[MulticalibratorModel, Cells]:

@@ -15,11 +15,12 @@ from mcspark.data.lease import Lease
 from mcspark.data.manifest import write_manifest
 from mcspark.data.sink import Publication, Target
 from mcspark.errors import ConfigurationError
+from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.inputs import Inputs, output_columns
+from mcspark.pipelines.reporting import write_report
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary
-from mcspark.report.page import render
-from mcspark.runtime.files import Files
+from mcspark.report.metrics_table import metric_rows
 
 CALIBRATED = "__calibrated"
 """Working column of the calibrated score."""
@@ -72,44 +73,39 @@ def stage_tables(
 
 def stage_metrics(run: Run, publication: Publication, target: Target, measured: Mapping[str, Metrics]) -> str:
     """Write one row a metric, group and grid aside, as the run's own partition; returns its path."""
-    rows = [
-        ("test", stage, row.metric, row.group, row.levels, _double(row.value), row.level)
-        for stage, metrics in measured.items()
-        for row in metrics.table()
-    ]
+    rows = list(metric_rows(measured))
     place = _metrics(target, run.run_id)
     frame = run.spark.createDataFrame(rows, METRICS_SCHEMA)
     publication.stage(place, frame, rows=len(rows))
     return place.leaf
 
 
-def _double(value: float | None) -> float | None:
-    return None if value is None else float(value)
-
-
 def _metrics(target: Target, run_id: str) -> Target:
     return Target(f"{target.path.rstrip('/')}_metrics", "parquet", {"run_id": run_id})
-
-
-def write_report(run: Run, summary: Mapping[str, Any], before: Metrics, after: Metrics | None) -> str | None:
-    """Write the report, if the configuration asks for one; returns its path."""
-    if run.config.report is None:
-        return None
-    pairs = zip(before.groups, after.groups if after else [None] * len(before.groups), strict=True)
-    page = render(summary, list(pairs), run.config.redacted())
-    Files(run.spark, run.config.report.path).write_text(run.config.report.path, page)
-    return run.config.report.path
 
 
 def finish_run(
     run: Run,
     target: Target,
     summary: Mapping[str, Any],
-    before: Metrics | None = None,
-    after: Metrics | None = None,
+    measured: Mapping[str, Metrics] | None = None,
+    model: MulticalibratorModel | None = None,
 ) -> dict[str, Any]:
-    """Write report and manifest; returns the summary line without its total time."""
-    if before is not None and (report := write_report(run, summary, before, after)):
+    """Write report and manifest; returns the summary line without its total time.
+
+    Parameters
+    ----------
+    run : Run
+    target : Target
+    summary : mapping
+    measured : mapping of str to Metrics, optional
+        ``before`` and, of a calibration, ``after``; without it there is no report.
+    model : MulticalibratorModel, optional
+        The calibrator that was fitted.
+    """
+    if measured and run.config.report is not None:
+        with run.stage("report", "write the report"):
+            report = write_report(run, summary, measured, model)
         summary = {**summary, "paths": {**summary["paths"], "report": report}}
     result = {key: value for key, value in summary.items() if key not in ("status", "run_id")}
     path = write_manifest(

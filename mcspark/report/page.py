@@ -2,48 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from mcspark.core.calibration_error import GroupSummary
+from mcspark.report.definitions import DEFINITIONS
+from mcspark.report.facts import ANSWERS, RunFacts, count, number
 
-GroupPair = tuple[GroupSummary, GroupSummary | None]
-"""A group before and, after a calibration, after."""
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$])")
+
+MAX_ROWS = 500
+"""Groups in the table; the metrics table has them all."""
+
+_ORDERS = (
+    ("mc_before", "MC error before", False),
+    ("mc_after", "MC error after", False),
+    ("smece_after", "smECE after", False),
+    ("rows", "rows", False),
+    ("group", "name", True),
+)
 
 
-def reference_grid(by_level: Mapping[str, Any]) -> str:
-    """The grid that the verdict speaks of: 20 levels where it was measured, else the second coarsest."""
-    grids = sorted(by_level, key=int)
-    return "20" if "20" in grids else grids[min(1, len(grids) - 1)]
+def render(facts: RunFacts) -> str:
+    """The page."""
+    # Drawing is slow to import, and audits without a report do not need it.
+    from mcspark.report.pictures import pictures  # noqa: PLC0415
+
+    groups = facts.groups()
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            facts=facts,
+            summary=facts.summary,
+            answer=ANSWERS[facts.standing],
+            pictures=pictures(facts),
+            groups=_with_places(groups.head(MAX_ROWS)),
+            orders=[(name, words) for name, words, _ in _ORDERS if name in groups.columns],
+            n_groups=len(groups),
+            definitions=DEFINITIONS,
+        )
+    )
 
 
-def render(summary: Mapping[str, Any], groups: Sequence[GroupPair], configuration: Mapping[str, Any]) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    summary : mapping
-        The run's summary line; ``metrics`` with ``before`` and, after a calibration, ``after``.
-    groups : sequence of (GroupSummary, GroupSummary or None)
-    configuration : mapping
-        Resolved and redacted.
-    """
-    environment = Environment(
+def environment(*, markdown: bool = False) -> Environment:
+    """Templates of this package: nothing may be undefined, all is escaped, for HTML or Markdown."""
+    found = Environment(
         loader=PackageLoader("mcspark.report"),
-        autoescape=True,
+        autoescape=not markdown,
+        finalize=_plain_text if markdown else None,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = _number
-    ordered = sorted(groups, key=lambda pair: -(pair[1] or pair[0]).mc)
-    grid = reference_grid(summary["metrics"]["before"]["by_level"])
-    return environment.get_template("report.html.j2").render(
-        summary=summary, groups=ordered, configuration=configuration, grid=grid
-    )
+    found.filters.update(number=number, count=count, answered=_answered, plain_json=_plain_json)
+    return found
 
 
-def _number(value: float | None, digits: int = 4) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+def _answered(rest: str, answer: str) -> Markup:
+    """A sentence that begins with its answer in bold."""
+    return Markup("<strong>{}</strong>{}").format(answer, rest)
+
+
+def _plain_text(value: Any) -> Any:
+    """Text as Markdown shows it: nothing in a name is markup, and a name stays on its line."""
+    return _MARKUP.sub(r"\\\1", " ".join(value.split())) if isinstance(value, str) else value
+
+
+def _plain_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _with_places(groups: pd.DataFrame) -> Sequence[dict[str, Any]]:
+    """The rows of the table, each with its place under every order: style sheets sort by it, no script."""
+    places = {
+        name: groups[name].rank(method="first", ascending=ascending).fillna(len(groups)).astype(int)
+        for name, _, ascending in _ORDERS
+        if name in groups.columns
+    }
+    return [
+        {
+            **dict(zip(groups.columns, row, strict=True)),
+            "places": {n: int(p.iloc[i]) for n, p in places.items()},
+        }
+        for i, row in enumerate(groups.itertuples(index=False))
+    ]

@@ -1,0 +1,173 @@
+"""What a report is made of, and the words and numbers that every form of it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import pandas as pd
+
+from mcspark.report.metrics_table import AFTER, BEFORE, MetricsTable
+
+SURPRISE = 0.05
+"""Below this p-value, chance does not explain an MC error."""
+
+Standing = Literal["yes", "better", "no", "unknown"]
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Everything that a report says about a run; nothing in it grows with the number of rows.
+
+    Parameters
+    ----------
+    summary : mapping
+        The summary line of the run.
+    metrics : DataFrame
+        Its metrics table.
+    configuration : mapping
+        Resolved, without secrets.
+    versions : mapping of str to str
+        Of the software.
+    curves, pairs : DataFrame, optional
+        ``MulticalibratorModel.curves()`` and ``.pairs()``, of a calibrator made of trees.
+    training : DataFrame, optional
+        Points of :func:`mcspark.core.training_curve.training_curve`.
+    dropped : sequence of (str, str)
+        Categories that are no groups, and why.
+    """
+
+    summary: Mapping[str, Any]
+    metrics: pd.DataFrame
+    configuration: Mapping[str, Any]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    curves: pd.DataFrame | None = None
+    pairs: pd.DataFrame | None = None
+    training: pd.DataFrame | None = None
+    dropped: Sequence[tuple[str, str]] = ()
+
+    @cached_property
+    def table(self) -> MetricsTable:
+        """The metrics, to look things up in."""
+        return MetricsTable(self.metrics)
+
+    @property
+    def grid(self) -> int:
+        """The grid that the report speaks of."""
+        return self.table.grid
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether there is a score after."""
+        return AFTER in self.table.stages
+
+    def change(self, metric: str, levels: int | None = None) -> tuple[float | None, float | None]:
+        """A metric before and, of a calibration, after."""
+        before = self.table.value(BEFORE, metric, levels)
+        return before, self.table.value(AFTER, metric, levels) if self.calibrated else None
+
+    def last(self, metric: str, levels: int | None = None) -> float | None:
+        """A metric of the score that the run is about."""
+        return self.table.value(self.table.last, metric, levels)
+
+    @property
+    def worst_group(self) -> str | None:
+        """Group with the largest MC error on the grid of the report."""
+        return self.table.group(self.table.last, "mc_error", self.grid)
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """90 % interval of the population's MC error on the grid of the report."""
+        return self.last("mc_error_low", self.grid), self.last("mc_error_high", self.grid)
+
+    @property
+    def standing(self) -> Standing:
+        """Whether chance explains what is left of the error; if not, whether it fell."""
+        p_value, (before, after) = self.last("p_value", self.grid), self.change("mc_error", self.grid)
+        if p_value is None:
+            return "unknown"
+        if p_value >= SURPRISE:
+            return "yes"
+        return "better" if after is not None and before is not None and after < before else "no"
+
+    @property
+    def verdict(self) -> str:
+        """One sentence, with the numbers that carry it."""
+        if self.standing == "unknown":
+            return "There is nothing to judge: no group has enough held-out rows with a label and a weight."
+        before, after = (number(v) for v in self.change("mc_error", self.grid))
+        low, high = (number(v) for v in self.interval)
+        where = f"at {self.grid} levels on {count(self.last('rows'))} held-out rows"
+        fell = f"went from {before} to {after}" if self.calibrated else f"is {before}"
+        floor, p_value = (
+            number(self.last("noise_floor", self.grid)),
+            number(self.last("p_value", self.grid), 3),
+        )
+        chance = {
+            "yes": f"no more than chance explains (noise floor {floor}, p = {p_value}",
+            "better": f"closer to, but still above, what chance explains (noise floor {floor}, p = {p_value}",
+            "no": f"more than chance explains (noise floor {floor}, p = {p_value}",
+        }[self.standing]
+        known = f"; 90 % interval {low} to {high})" if low != MISSING else ")"
+        return (
+            f"{ANSWERS[self.standing]}: {where} the multicalibration error {fell}, {chance}{known}, "
+            f"the worst group is {self.worst_group}, the worst group's smooth calibration error "
+            f"{_became(self.change('worst_group_smece'), calibrated=self.calibrated)}, and the squared loss "
+            f"{_became(self.change('loss'), calibrated=self.calibrated)}."
+        )
+
+    def groups(self) -> pd.DataFrame:
+        """One row a group, worst first: rows, share, means, MC error and smECE before and after.
+
+        Returns
+        -------
+        DataFrame
+            ``group, too_small, rows, share, mean_label``, then ``mean_score, mc, smece`` with the suffixes
+            ``_before`` and, of a calibration, ``_after``.
+        """
+        table, names = self.table, self.table.worst_first()
+        columns: dict[str, Any] = {"group": names}
+        for name in ("too_small", "group_rows", "share", "mean_label"):
+            columns[name.removeprefix("group_")] = table.by_group(table.last, name).reindex(names).to_numpy()
+        for name, metric, levels in (
+            ("mean_score", "mean_score", None), ("mc", "group_mc_error", self.grid), ("smece", "smece", None),
+        ):  # fmt: skip
+            for stage in table.stages:
+                columns[f"{name}_{stage}"] = table.by_group(stage, metric, levels).reindex(names).to_numpy()
+        return pd.DataFrame(columns)
+
+    def largest_pairs(self, most: int = 12) -> list[tuple[int, str, str, float]]:
+        """The pair terms that move members of both groups the most: stage, two groups, correction."""
+        if self.pairs is None or self.pairs.empty:
+            return []
+        rows = self.pairs.reindex(
+            self.pairs["correction"].abs().sort_values(ascending=False, kind="stable").index
+        )
+        shown = rows.head(most)[["stage", "first", "second", "correction"]]
+        return [(int(s) + 1, str(a), str(b), float(v)) for s, a, b, v in shown.itertuples(index=False)]
+
+
+ANSWERS = {
+    "yes": "Yes, in every group that could be judged",
+    "better": "Better, not perfect",
+    "no": "No, not in every group",
+    "unknown": "Unknown",
+}
+MISSING = "–"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number as the report writes it; a dash for none."""
+    return MISSING if value is None or value != value else f"{value:.{digits}f}"  # noqa: PLR0124  (NaN)
+
+
+def count(value: float | None) -> str:
+    """A count with its thousands apart; a dash for none."""
+    return MISSING if value is None or value != value else f"{int(value):,}"  # noqa: PLR0124
+
+
+def _became(values: tuple[float | None, float | None], *, calibrated: bool) -> str:
+    before, after = (number(v) for v in values)
+    return f"went from {before} to {after}" if calibrated else f"is {before}"

@@ -1,0 +1,134 @@
+"""The metrics table of a run, as pandas: one way to make it, and one to look things up in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from mcspark.core.metrics import Metrics
+from mcspark.core.reliability import reference_grid
+
+COLUMNS = ("split", "stage", "metric", "group", "levels", "value", "level")
+MetricTuple = tuple[str, str, str, str | None, int | None, float | None, int | None]
+BEFORE, AFTER = "before", "after"
+
+
+def metric_rows(measured: Mapping[str, Metrics], split: str = "test") -> Iterator[MetricTuple]:
+    """Every number of the metrics of each stage (``before``, ``after``), one row each, in :data:`COLUMNS`."""
+    for stage, metrics in measured.items():
+        for row in metrics.table():
+            value = None if row.value is None else float(row.value)
+            yield split, stage, row.metric, row.group, row.levels, value, row.level
+
+
+def metrics_frame(measured: Mapping[str, Metrics]) -> pd.DataFrame:
+    """The metrics table; ``group``, ``levels`` and ``level`` are null where they do not apply."""
+    frame = pd.DataFrame(list(metric_rows(measured)), columns=list(COLUMNS))
+    return frame.astype({"value": "float64"})
+
+
+class MetricsTable:
+    """Look-ups in a metrics table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As a run writes it (``pandas.read_parquet`` of the summary's ``paths.metrics``), or of
+        :func:`metrics_frame`.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or there is no number by grid.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        if missing := sorted(set(COLUMNS) - set(frame.columns)):
+            raise ValueError(f"no metrics table: the column(s) {missing} are missing, of {list(COLUMNS)}")
+        self.frame = frame
+        self._by_metric = dict(tuple(frame.groupby(["stage", "metric"], sort=False)))
+        grids = frame.loc[frame["metric"] == "level_sets", "levels"].dropna()
+        self.grids = tuple(sorted({int(m) for m in grids}))
+        if not self.grids:
+            raise ValueError("no metrics table: it holds no metric of any grid")
+        self.grid = reference_grid(self.grids)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """``before`` and, of a calibration, ``after``."""
+        return tuple(s for s in (BEFORE, AFTER) if (s, "rows") in self._by_metric)
+
+    @property
+    def last(self) -> str:
+        """The score that the run is about."""
+        return self.stages[-1]
+
+    def rows(self, stage: str, metric: str) -> pd.DataFrame:
+        """All rows of one metric; none where it was not measured."""
+        return self._by_metric.get((stage, metric), self.frame.iloc[:0])
+
+    def value(self, stage: str, metric: str, levels: int | None = None) -> float | None:
+        """The one number of a metric, on one grid if it is by grid; None where there is none."""
+        rows = self.rows(stage, metric)
+        rows = rows[rows["level"].isna()]
+        rows = rows[rows["levels"].isna()] if levels is None else rows[rows["levels"] == levels]
+        if metric == "smece":
+            rows = rows[rows["group"].isna()]
+        found = rows["value"].dropna()
+        return None if found.empty else float(found.iloc[0])
+
+    def group(self, stage: str, metric: str, levels: int | None = None) -> str | None:
+        """The group that a maximum is attained in."""
+        rows = self.rows(stage, metric)
+        rows = rows[rows["levels"].isna()] if levels is None else rows[rows["levels"] == levels]
+        found = rows["group"].dropna()
+        return None if found.empty else str(found.iloc[0])
+
+    def by_group(self, stage: str, metric: str, levels: int | None = None) -> pd.Series:
+        """Values of a metric by group, in the order of the groups."""
+        rows = self.rows(stage, metric)
+        rows = rows[rows["group"].notna()]
+        rows = rows[rows["levels"].isna()] if levels is None else rows[rows["levels"] == levels]
+        return rows.set_index("group")["value"]
+
+    def by_grid(self, stage: str, metric: str) -> pd.Series:
+        """Values of a metric by grid."""
+        rows = self.rows(stage, metric)
+        rows = rows[rows["levels"].notna() & rows["level"].isna()]
+        return pd.Series(rows["value"].to_numpy(), index=rows["levels"].astype(int)).sort_index()
+
+    def by_level(self, stage: str, group: str | None) -> pd.DataFrame:
+        """Rows, share, mean score, mean label and its standard error of one group (None: all), by level."""
+        columns = {}
+        for name in ("rows", "share", "mean_score", "mean_label", "label_error"):
+            rows = self.rows(stage, f"level_{name}")
+            rows = rows[rows["group"].isna()] if group is None else rows[rows["group"] == group]
+            columns[name] = pd.Series(rows["value"].to_numpy(), index=rows["level"].astype(int))
+        return pd.DataFrame(columns).sort_index()
+
+    def gaps(self, stage: str) -> pd.DataFrame:
+        """Mean score less mean label by group (index) and level (columns); NaN where there are no rows."""
+        score, label = (self._grid_of(stage, f"level_mean_{what}") for what in ("score", "label"))
+        return score - label
+
+    def level_rows(self, stage: str) -> pd.DataFrame:
+        """Number of rows by group (index) and level (columns)."""
+        return self._grid_of(stage, "level_rows").fillna(0)
+
+    def _grid_of(self, stage: str, metric: str) -> pd.DataFrame:
+        rows = self.rows(stage, metric)
+        rows = rows[rows["group"].notna()]
+        table = rows.assign(level=rows["level"].astype(int)).pivot(
+            index="group", columns="level", values="value"
+        )
+        return table.reindex(index=self.by_group(self.last, "share").index, columns=range(self.grid))
+
+    def worst_first(self) -> list[str]:
+        """Groups by their MC error before, on the reference grid; those with too few rows come last."""
+        errors = self.by_group(BEFORE, "group_mc_error", self.grid)
+        small = self.by_group(BEFORE, "too_small").reindex(errors.index).fillna(0)
+        order = pd.DataFrame({"small": small, "error": -errors}).sort_values(
+            ["small", "error"], kind="stable"
+        )
+        return [str(name) for name in order.index]
