@@ -110,7 +110,7 @@ class RunFacts:
             "better": f"closer to, but still above, what chance explains (noise floor {floor}, p = {p_value}",
             "no": f"more than chance explains (noise floor {floor}, p = {p_value}",
         }[self.standing]
-        known = f"; 90 % interval {low} to {high})" if low != MISSING else ")"
+        known = f"; in the population {low} to {high} with 90 % confidence)" if low != MISSING else ")"
         return (
             f"{ANSWERS[self.standing]}: {where} the multicalibration error {fell}, {chance}{known}, "
             f"the worst group is {self.worst_group}, the worst group's smooth calibration error "
@@ -138,15 +138,12 @@ class RunFacts:
                 columns[f"{name}_{stage}"] = table.by_group(stage, metric, levels).reindex(names).to_numpy()
         return pd.DataFrame(columns)
 
-    def largest_pairs(self, most: int = 12) -> list[tuple[int, str, str, float]]:
-        """The pair terms that move members of both groups the most: stage, two groups, correction."""
-        if self.pairs is None or self.pairs.empty:
+    def largest_pairs(self, stage: int, most: int = 12) -> list[tuple[str, str, float]]:
+        """The pair terms of a stage that move members of both groups the most: two groups, correction."""
+        if self.pairs is None:
             return []
-        rows = self.pairs.reindex(
-            self.pairs["correction"].abs().sort_values(ascending=False, kind="stable").index
-        )
-        shown = rows.head(most)[["stage", "first", "second", "correction"]]
-        return [(int(s) + 1, str(a), str(b), float(v)) for s, a, b, v in shown.itertuples(index=False)]
+        rows = self.pairs[self.pairs["stage"] == stage].head(most)
+        return list(zip(rows["first"], rows["second"], rows["correction"], strict=True))
 
 
 ANSWERS = {

@@ -82,5 +82,5 @@ def _points(axes: Axes, facts: pd.DataFrame, colour: str, marker: str, name: str
     few = facts[facts["rows"] < FEW_ROWS]
     axes.plot(
         few["mean_score"], few["mean_label"], color=colour, marker=marker, markersize=4, linestyle="none",
-        markerfacecolor=GROUND,
+        markerfacecolor=GROUND, zorder=3,
     )  # fmt: skip

@@ -17,7 +17,7 @@ SERIES = ("#0b57d1", "#b4530a", "#00695d", "#8b2fa1", "#8a6d01", "#444446")
 """Colours of curves; each also has its own dashes, and no two constants here are equal."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 DIVERGING = "PuOr"
-WIDTH = 5.0
+WIDTH = 4.7
 """Inches; figures are this narrow so that their text can be read on a telephone."""
 
 MAX_NAME = 26

@@ -1,0 +1,226 @@
+"""The report and the model card: verdicts, words, escaping, and the same bytes for the same input."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from report_runs import GROUPS, audited, calibrated
+
+from mcspark.report.card import card
+from mcspark.report.facts import count, number
+from mcspark.report.page import render
+
+SUM = """
+import hashlib, sys
+import matplotlib as mpl
+mpl.rcParams["font.size"] = 17
+from report_runs import calibrated
+from mcspark.report.page import render
+page = render(calibrated())
+assert "matplotlib.pyplot" not in sys.modules, "the state of pyplot"
+print(hashlib.sha256(page.encode()).hexdigest())
+"""
+
+
+class Outline(HTMLParser):
+    """Ids, headings, tags and text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.text: list[str] = []
+        self._style = False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        found = dict(attrs)
+        self.ids += [found["id"]] if "id" in found else []
+        self.links += [found[name] for name in ("href", "src") if name in found]
+        self._style = tag == "style"
+
+    def handle_endtag(self, tag):
+        self._style = False
+
+    def handle_data(self, data):
+        if not self._style:
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def page():
+    return render(calibrated())
+
+
+def test_another_process_makes_the_same_bytes(page):
+    import hashlib
+
+    here = Path(__file__).parent
+    path = [str(here), str(here.parent / "core"), *sys.path]
+    done = subprocess.run(
+        [sys.executable, "-c", SUM],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == hashlib.sha256(page.encode()).hexdigest()
+
+
+def test_the_page_stands_alone(page):
+    outline = Outline(page)
+    assert outline.tags["script"] == outline.tags["link"] == outline.tags["img"] == 0
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in outline.links)
+    assert not re.search(r"url\((?!#)", page)
+    assert "@import" not in page
+    assert not [name for name, n in Counter(outline.ids).items() if n > 1]
+    targets = {link[1:] for link in outline.links if link.startswith("#")}
+    assert targets <= set(outline.ids)
+
+
+def test_sections_come_in_their_order(page):
+    heads = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+    assert heads == [
+        "Rows", "Error against the grid", "Reliability", "Gaps by group and level", "Groups",
+        "What the calibrator does", "Is there more to gain?", "Model and data", "What the metrics mean",
+        "Configuration and versions",
+    ]  # fmt: skip
+
+
+def test_names_are_text_and_nothing_else(page):
+    outline = Outline(page)
+    assert outline.tags["b"] == 0
+    words = "".join(outline.text)
+    for name in GROUPS:
+        assert name.strip() in words
+    assert "</pre><script>alert('path')</script>" in words
+
+
+def test_every_picture_has_words(page):
+    pictures = re.findall(r'<svg .*?role="img" aria-labelledby="(\S+) (\S+)".*?</svg>', page, re.DOTALL)
+    assert len(pictures) == page.count("<figure ") == 10
+    for title, words in pictures:
+        assert re.search(rf'<title id="{title}">[^<]+</title>', page)
+        assert len(re.search(rf'<desc id="{words}">([^<]+)</desc>', page)[1]) > 60
+
+
+def test_the_verdict_carries_the_numbers(page):
+    facts = calibrated()
+    for stage in ("before", "after"):
+        found = facts.summary["metrics"][stage]
+        for value in (found["by_level"]["20"]["mc_error"], found["worst_group_smece"], found["loss"]):
+            assert number(value) in facts.verdict
+    level = facts.summary["metrics"]["after"]["by_level"]["20"]
+    for value in (level["noise_floor"], *level["interval"]):
+        assert number(value) in facts.verdict
+    assert facts.verdict.count(". ") == 0
+    assert level["worst_group"] in facts.verdict
+    assert "<strong>" in page
+
+
+def altered(**values):
+    """The calibrated run with other numbers after, on the grid of the report."""
+    facts = calibrated()
+    metrics = facts.metrics.copy()
+    for name, value in values.items():
+        rows = (metrics["stage"] == "after") & (metrics["metric"] == name) & (metrics["levels"] == 20)
+        assert rows.sum() == 1
+        metrics.loc[rows, "value"] = value
+    return replace(facts, metrics=metrics)
+
+
+@pytest.mark.parametrize(
+    ("values", "standing", "words"),
+    [
+        ({"p_value": 0.05}, "yes", "no more than chance explains"),
+        ({"p_value": 0.049}, "better", "closer to, but still above"),
+        ({"p_value": 0.02, "mc_error": 0.9}, "no", "more than chance explains"),
+    ],
+)
+def test_verdicts(values, standing, words):
+    facts = altered(**values)
+    assert facts.standing == standing
+    assert words in facts.verdict
+
+
+def test_an_audit_speaks_of_one_score():
+    page = render(audited())
+    words = " ".join(Outline(page).text)
+    assert audited().standing == "no"
+    assert 'class="verdict no"' in page
+    assert "→" not in page
+    assert "after" not in re.sub(r"after (a|its|the)\b", "", words)
+    assert "What the calibrator does" not in words
+    assert "after" not in card(audited())
+
+
+def test_nothing_to_judge_is_said():
+    facts = audited(nothing=True)
+    assert facts.verdict.startswith("There is nothing to judge")
+    page = render(facts)
+    assert facts.verdict in page
+    assert "nan" not in Outline(page).text
+    assert "<figure" not in page
+    assert facts.verdict.rstrip(".") in card(facts)
+
+
+def test_a_method_without_curves_and_a_fit_that_gained_nothing():
+    facts = replace(
+        calibrated(),
+        summary={**calibrated().summary, "stages": [], "saturation": None},
+        curves=None,
+        pairs=None,
+        training=None,
+    )
+    page = render(facts)
+    assert "nothing was gained on held-out rows" in page
+    assert "What the calibrator does" not in page
+
+
+def test_two_stages_have_curves_each():
+    facts = calibrated(rounds=2)
+    assert len(facts.summary["stages"]) == 2
+    page = render(facts)
+    assert [f"Correction by score, stage {k}" in page for k in (1, 2, 3)] == [True, True, False]
+
+
+def test_rows_know_their_place_in_every_order(page):
+    groups = calibrated().groups()
+    rows = re.findall(r'<tr role="row" style="(.*?)">', page)
+    places = [dict(re.findall(r"--(\w+):(\d+);", row)) for row in rows]
+    assert [int(p["mc_before"]) for p in places if p] == list(range(1, len(GROUPS) + 1))
+    by_rows = sorted(range(len(groups)), key=lambda i: -groups["rows"][i])
+    assert [int(places[i]["rows"]) for i in by_rows] == list(range(1, len(GROUPS) + 1))
+
+
+def test_the_card_has_the_same_numbers_and_no_markup_of_others():
+    facts = calibrated()
+    text = card(facts)
+    for m in (10, 20):
+        assert number(facts.last("mc_error", m)) in text
+    assert count(facts.last("rows")) in text
+    assert "<script>" not in text
+    assert r"a\|b\*c\_d \[link\](x)" in text
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(line.endswith("|") for line in tables)
+    widths = Counter(len(re.findall(r"(?<!\\)\|", line)) for line in tables)
+    assert set(widths) == {6, 7, 9}
+    assert "Limits" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "–"), (float("nan"), "–"), (0.12345, "0.1235"), (0.0, "0.0000")]
+)
+def test_numbers(value, text):
+    assert number(value) == text
+    assert count(1234567.0) == "1,234,567"
