@@ -111,12 +111,26 @@ class Journal:
 
     def _read(self) -> Entry | None:
         try:
-            plain = json.loads(self._files.read_text(self._file, limit=_LIMIT))
-            if plain["state"] not in get_args(State):
-                raise ValueError(f"state {plain['state']!r}")
-            return Entry(check_run_id(plain["run_id"]), plain["state"], dict(plain["had_old"]))
+            text = self._files.read_text(self._file, limit=_LIMIT)
+            return parse_entry(text)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             log.warning("the journal of a dead run cannot be read", journal=self._file, reason=str(error))
             return None
+
+
+def parse_entry(text: str) -> Entry:
+    """The entry in a text; whatever the text is, nothing but ``ValueError`` is raised."""
+    try:
+        plain = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    if not isinstance(plain, dict) or set(plain) != {"run_id", "state", "had_old"}:
+        raise ValueError("it is no entry of a journal")
+    run_id, state, had_old = plain["run_id"], plain["state"], plain["had_old"]
+    if not isinstance(run_id, str) or state not in get_args(State) or not isinstance(had_old, dict):
+        raise ValueError("its parts are of the wrong type")
+    if not all(isinstance(had, bool) for had in had_old.values()):
+        raise ValueError("it does not say which folders there were")
+    return Entry(check_run_id(run_id), state, had_old)

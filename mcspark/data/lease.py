@@ -28,6 +28,8 @@ log = structlog.get_logger(__name__)
 HOLDS_FOR = 900.0
 """Seconds that a lease holds without being renewed; a run that died on another host blocks no longer."""
 
+_MOST_PIDS = 2**31
+
 
 @dataclass(frozen=True)
 class Holder:
@@ -159,9 +161,13 @@ class Lease:
 
 def _parse(text: str) -> Holder | None:
     try:
-        return Holder(**json.loads(text))
-    except (ValueError, TypeError):
+        holder = Holder(**json.loads(text))
+    except (ValueError, TypeError, RecursionError):
         return None
+    words = isinstance(holder.run_id, str) and isinstance(holder.host, str)
+    known = words and type(holder.pid) is int and 0 < holder.pid < _MOST_PIDS
+    timed = isinstance(holder.expires, int | float) and abs(holder.expires) < float("inf")
+    return holder if known and timed else None
 
 
 def _who(holder: Holder | None) -> str:

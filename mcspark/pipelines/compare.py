@@ -251,5 +251,5 @@ class _Folder:
 def _is_whole(text: str) -> bool:
     try:
         return isinstance(json.loads(text), list)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False

@@ -1,0 +1,272 @@
+"""Whatever stands in a file that a job reads back, it is refused with a message or means what it says.
+
+``MCSPARK_FUZZ=10000 pytest tests/fuzz`` tries 10,000 inputs on each of the 17 targets, which takes about 15
+minutes; without it each gets a few hundred. Every input has its deadline, so one that hangs fails too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mutations import changed_bytes, changed_values, texts
+
+from mcspark import MulticalibratorModel
+from mcspark.config import Config
+from mcspark.config.yaml_text import parse_yaml
+from mcspark.core.additive import AdditiveForm
+from mcspark.core.cells import Role
+from mcspark.core.groups import Family, FittedGroups
+from mcspark.core.lightgbm_text import parse_trees
+from mcspark.core.solvers.lsboost import LsboostFit
+from mcspark.core.solvers.mcboost import McboostFit
+from mcspark.core.solvers.multiaccuracy import MultiaccuracyFit
+from mcspark.core.solvers.squarelev import SquarelevFit
+from mcspark.core.stages import Stage, Stages
+from mcspark.data.journal import Entry, parse_entry
+from mcspark.data.lease import _parse as parse_lease
+from mcspark.data.manifest import parse_manifest
+from mcspark.ml.persistence import _digest, _plain, model_from_text
+
+INPUTS = int(os.environ.get("MCSPARK_FUZZ", "400"))
+fuzzed = settings(
+    max_examples=INPUTS,
+    deadline=5000,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    derandomize=INPUTS < 1000,
+)
+
+GROUPS = FittedGroups(
+    (
+        Family("value", "sex", (1, 2), columns=("sex",), seen=(1, 2)),
+        Family("bins", "age", (0, 1), bins=(0.0, 30.0, 120.0), columns=("age",), seen=(0, 1)),
+        Family("predicate", "old", (1,), where="(`age` >= 60)", columns=("age",)),
+    ),
+    pairs=((0, 2),),
+    dropped=(("job=x", "too small"),),
+)
+N = len(GROUPS.names)
+
+
+def models() -> dict[str, MulticalibratorModel]:
+    """One small model of every kind."""
+    rng = np.random.default_rng(0)
+    form = AdditiveForm(
+        np.array([0.25, 0.5]), 0.01, rng.normal(0, 0.1, 3), rng.normal(0, 0.1, (N, 3)),
+        np.array([[0, 2], [1, 3]]), np.array([0.1, -0.1]),
+    )  # fmt: skip
+    whole = np.int64
+    fits: dict[str, Any] = {
+        "trees": Stages((Stage("identity", form, 7), Stage("logit", form, 3)), GROUPS.names),
+        "none": Stages((), GROUPS.names),
+        "multiaccuracy": MultiaccuracyFit(0.1, 0.0, rng.normal(0, 0.1, N)),
+        "mcboost": McboostFit(
+            10, N, np.array([0, 3], whole), np.array([1, 2], whole), np.array([2, 4], whole)
+        ),
+        "lsboost": LsboostFit(
+            10, N, rng.integers(-1, N, (2, 10, 3)), rng.integers(0, 10, (2, 10, 4))
+        ),
+        "squarelev": SquarelevFit(
+            N, 0.0, np.array([0.5, 0.2]), rng.integers(-1, N, (2, 3)), rng.random((2, 3)),
+            rng.normal(0, 0.1, (2, 4)), np.array([0.1, 0.05]), np.array([0.2, 0.1, 0.05]),
+        ),
+    }  # fmt: skip
+    return {name: MulticalibratorModel(GROUPS, fit, method=name) for name, fit in fits.items()}
+
+
+MODELS = {name: json.dumps(_plain(model)) for name, model in models().items()}
+MEMBERS = np.array([[i >> k & 1 for k in range(N)] for i in range(2**N)], dtype=bool)
+SCORES = np.linspace(0, 1, 2 * 2**N)
+
+
+def sealed(plain: Any) -> str:
+    """A forger knows the checksum too."""
+    if isinstance(plain, dict):
+        with contextlib.suppress(ValueError, OverflowError):
+            plain = {**plain, "sha256": _digest(plain)}
+    return json.dumps(plain)
+
+
+def check_model(text: str) -> None:
+    try:
+        model = model_from_text(MulticalibratorModel, text)
+    except ValueError as error:
+        assert str(error)
+        return
+    # Accepted: it scores within [0, 1], and is written as it was read.
+    member = np.zeros((4, len(model.fitted.names)), dtype=bool)
+    member[1:] = np.random.default_rng(0).random((3, member.shape[1])) < 0.5
+    scores = model.calibrator.apply_signatures(SCORES, np.arange(len(SCORES)) % 4, member)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    again = model_from_text(MulticalibratorModel, json.dumps(_plain(model)))
+    assert again.fitted == model.fitted
+    assert again.calibrator.to_dict() == model.calibrator.to_dict()
+    for family in model.fitted.families:
+        assert family.where is None or "`" in family.where or family.where.upper() in ("TRUE", "FALSE")
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_models_as_they_are_written_are_read(method):
+    model = model_from_text(MulticalibratorModel, MODELS[method])
+    assert json.loads(MODELS[method])["calibrator"] == model.calibrator.to_dict()
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_damaged_models(method):
+    @fuzzed
+    @given(texts(MODELS[method]))
+    def check(text: str) -> None:
+        check_model(text)
+        if text != MODELS[method] and _differs(text, MODELS[method]):
+            with pytest.raises(ValueError, match=r"."):
+                model_from_text(MulticalibratorModel, text)
+
+    check()
+
+
+def _differs(text: str, whole: str) -> bool:
+    """Whether it says something else; spaces and a repeated key do not change what JSON says."""
+    try:
+        return json.dumps(json.loads(text), sort_keys=True) != json.dumps(json.loads(whole), sort_keys=True)
+    except (ValueError, RecursionError):
+        return True
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_forged_models_with_a_checksum_of_their_own(method):
+    @fuzzed
+    @given(changed_values(json.loads(MODELS[method])).map(sealed))
+    def check(text: str) -> None:
+        check_model(text)
+
+    check()
+
+
+MANIFEST = json.dumps({
+    "schema_version": 1, "run_id": "calibrate-1", "job": "calibrate", "status": "ok",
+    "configuration": {"scored": {"path": "x"}}, "configuration_hash": "00", "versions": {"spark": "3.5"},
+    "rows": {"in": 1}, "metrics": {"before": {"loss": 0.1}},
+})  # fmt: skip
+
+
+@fuzzed
+@given(texts(MANIFEST))
+def test_manifests(text):
+    try:
+        manifest = parse_manifest(text)
+    except ValueError as error:
+        assert str(error)
+        return
+    assert manifest["schema_version"] == 1
+    json.dumps(manifest, allow_nan=False)
+
+
+LEASE = json.dumps({"run_id": "a", "host": "h", "pid": 3, "expires": 1.5e9})
+
+
+@fuzzed
+@given(texts(LEASE))
+def test_leases(text):
+    holder = parse_lease(text)
+    assert holder is None or holder.is_gone() in (True, False)
+
+
+JOURNAL = json.dumps({"run_id": "a", "state": "publishing", "had_old": {"file:/out": True}})
+
+
+@fuzzed
+@given(texts(JOURNAL))
+def test_journals(text):
+    try:
+        entry = parse_entry(text)
+    except ValueError:
+        return
+    assert isinstance(entry, Entry)
+    assert ".." not in entry.run_id
+    assert "/" not in entry.run_id
+
+
+CONFIGURATION = """
+scored: {path: data/scored, key: [id], score: score, label: label, partition: {ds: "2026-11-26"}}
+attributes: [{path: data/attributes, key: [id]}]
+groups: {min_share: 0.01, columns: [{column: a, bins: [0, 1]}], predicates: [{name: p, where: "a = 1"}]}
+output: {path: out}
+evaluation: {levels: [10, 20]}
+"""
+
+
+@fuzzed
+@given(changed_bytes(CONFIGURATION.encode()))
+def test_configurations(data):
+    """Refused with words, or a configuration that comes back from its own plain form."""
+    try:
+        plain = parse_yaml(data.decode("utf-8", "replace"))
+        config = Config.model_validate(plain)
+    except ValueError as error:  # pydantic's too
+        assert str(error)
+        return
+    assert Config.model_validate(config.to_plain()) == config
+
+
+TREES = """tree
+version=v3
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx=2
+objective=regression
+feature_names=score g1 g2
+feature_infos=[0:1] [0:1] [0:1]
+tree_sizes=300
+
+Tree=0
+num_leaves=3
+num_cat=0
+split_feature=0 1
+split_gain=1 1
+threshold=0.5 0.5
+decision_type=2 2
+left_child=-1 -2
+right_child=1 -3
+leaf_value=0.1 -0.2 0.3
+leaf_weight=1 1 1
+leaf_count=1 1 1
+internal_value=0 0
+internal_weight=0 0
+internal_count=3 2
+is_linear=0
+shrinkage=0.1
+
+
+end of trees
+"""
+
+
+@fuzzed
+@given(changed_bytes(TREES.encode()))
+def test_lightgbm_texts(data):
+    try:
+        trees = parse_trees(data.decode("utf-8", "replace"))
+    except ValueError as error:
+        assert str(error)
+        return
+    AdditiveForm.from_trees(trees, 2 + max((int(t.split_feature.max(initial=0)) for t in trees), default=0))
+
+
+@fuzzed
+@given(st.text(max_size=60))
+def test_any_text_is_no_file_of_ours(text):
+    for parse in (parse_manifest, parse_entry, parse_trees):
+        with pytest.raises(ValueError, match=r"."):
+            parse(text)
+    assert parse_lease(text) is None
+    with pytest.raises(ValueError, match=r"."):
+        model_from_text(MulticalibratorModel, text)
+    assert Role.fit.name == "fit"
