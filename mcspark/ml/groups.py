@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -129,8 +130,10 @@ def with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame
     ------
     ContractError
         If an attribute has another type than the categories that were chosen before, or no number where
-        one is needed.
+        one is needed, or a condition does not fit the types of its columns.
     """
+    for family in families:
+        _check_condition(frame, family)
     types = {f.name.lower(): f.dataType for f in frame.schema.fields}
     categories = {
         category_name(i): _category(family, types.get(family.column.lower()))
@@ -143,6 +146,23 @@ def with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame
     without_nan = {name: F.nanvl(column(name), F.lit(None)) for name in floats}
     frame = frame.withColumns(kept).withColumns(without_nan).withColumns(categories)
     return frame.withColumns(dict(zip(floats, map(column, kept), strict=True))).drop(*kept)
+
+
+def _check_condition(frame: DataFrame, family: Family) -> None:
+    if family.where is None:
+        return
+    try:
+        kind = frame.select(F.expr(family.where)).schema[0].dataType
+    except AnalysisException as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ContractError(
+            f"the condition of group {family.column!r} does not fit its columns ({reason}); correct it"
+        ) from error
+    if not isinstance(kind, BooleanType):
+        raise ContractError(
+            f"the condition of group {family.column!r} is {kind.simpleString()}, neither true nor false; "
+            "write a comparison"
+        )
 
 
 def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:

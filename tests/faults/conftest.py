@@ -1,0 +1,338 @@
+"""A small world to break: two tables, a model, and the output of an earlier run that must survive.
+
+Every test goes through the command line in this process, so that message, exit code and counts are what an
+operator would see; only Spark's session is shared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+import structlog
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+KEY = ["house", "person"]
+OLD_DAY = "2026-11-25"
+DAY = "2026-11-26"
+GROUPS: dict[str, Any] = {
+    "min_share": 0.01,
+    "columns": [{"column": "sex"}, {"column": "age", "bins": [0, 30, 60, 120]}, {"column": "job"}],
+    "predicates": [{"name": "old women", "where": "sex = 2 AND age >= 60"}],
+}
+
+
+def people_table(rows: int = 240, seed: int = 1) -> pd.DataFrame:
+    """Scores that are wrong by sex and age; keys with leading zeros."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {"house": [f"0{i // 2:05d}" for i in range(rows)], "person": np.arange(rows) % 2 + 1}
+    )
+    table["score"] = rng.random(rows)
+    table["sex"], table["age"] = rng.integers(1, 3, rows), rng.integers(16, 95, rows)
+    table["job"] = rng.choice(["a", "b", "c"], rows)
+    wrong = 0.25 * (table["sex"] == 2) - 0.2 * (table["age"] >= 60)
+    table["label"] = (rng.random(rows) < np.clip(table["score"] + wrong, 0, 1)).astype(float)
+    table["w"] = rng.integers(1, 4, rows).astype(float)
+    return table
+
+
+SCORED = [*KEY, "score", "label", "w"]
+ATTRIBUTES = [*KEY, "sex", "age", "job"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a job ended."""
+
+    exit_code: int
+    summary: dict[str, Any]
+    log: str
+
+    @property
+    def error(self) -> str:
+        return str(self.summary["error"])
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Every file below a folder, hidden ones too, by a hash of its bytes."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def read(path: str | Path) -> pd.DataFrame:
+    """A published table in the order of its key."""
+    table = pd.read_parquet(path, partitioning=None)
+    return table.sort_values([k for k in KEY if k in table], ignore_index=True)
+
+
+def run_job(spark: Any, *arguments: str) -> Done:
+    """A job by its command line; its session outlives it."""
+    from mcspark.cli import app
+
+    def end(_: Any, code: int) -> None:
+        raise SystemExit(code)
+
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch("mcspark.pipelines.run.finish", end),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        app(list(arguments), standalone_mode=False)
+    structlog.reset_defaults()
+    assert ended.value.code is not None
+    return Done(int(ended.value.code), json.loads(out.getvalue().splitlines()[-1]), err.getvalue())
+
+
+@dataclass
+class World:
+    """Input, model and old output below one folder."""
+
+    spark: Any
+    root: Path
+
+    @property
+    def out(self) -> Path:
+        return self.root / "out"
+
+    def change(self, name: str, how: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+        """Change the only file of a table."""
+        file = self.root / name / "part-0.parquet"
+        how(pd.read_parquet(file)).to_parquet(file, index=False)
+
+    def write(self, name: str, table: pd.DataFrame, files: int = 1) -> None:
+        """Replace a table."""
+        shutil.rmtree(self.root / name, ignore_errors=True)
+        (self.root / name).mkdir()
+        for i in range(files):
+            table.iloc[i::files].to_parquet(self.root / name / f"part-{i}.parquet", index=False)
+
+    def configure(self, **sections: Any) -> Path:
+        """The configuration of this world, with sections merged into it."""
+        plain: dict[str, Any] = {
+            "scored": {"path": str(self.root / "scored"), "key": KEY, "weight": "w"},
+            "attributes": [{"path": str(self.root / "attributes"), "key": KEY}],
+            "groups": GROUPS,
+            "calibrator": {
+                "learning_rate": 0.3,
+                "max_trees": 6,
+                "early_stopping_rounds": 3,
+                "score_bins": 10,
+            },
+            "evaluation": {"levels": [5, 10], "draws": 10},
+            "output": {"path": str(self.out / "calibrated"), "partition": {"ds": DAY}},
+            "model": {"path": str(self.root / "model")},
+            "gate": {"must_improve": False},
+        }
+        for name, section in sections.items():
+            old = plain.get(name)
+            plain[name] = (
+                {**old, **section} if isinstance(old, dict) and isinstance(section, dict) else section
+            )
+        file = self.root / "run.yaml"
+        file.write_text(yaml.safe_dump(plain))
+        return file
+
+    def run(self, job: str = "score", *options: str, **sections: Any) -> Done:
+        """Run a job on this world."""
+        return run_job(self.spark, job, "--config", str(self.configure(**sections)), *options)
+
+    def ran(self, job: str = "score", *options: str, **sections: Any) -> Done:
+        """Run a job that must succeed: no row is lost, none is doubled, and no number is NaN."""
+        done = self.run(job, *options, **sections)
+        assert done.exit_code == 0, done.summary
+        assert done.summary["status"] == "ok"
+        rows = done.summary["rows"]
+        if "output" in done.summary["paths"]:
+            output, rejected = self.output(done), self.rejected(done)
+            assert (len(output), len(rejected)) == (rows["scored"], rows["rejected"])
+            assert rows["in"] == rows["scored"] + rows["rejected"]
+            assert not output.duplicated([k for k in KEY if k in output]).any()
+            assert output["calibrated_score"].between(0, 1).all()
+        return done
+
+    def refused(self, match: str, code: int = 3, job: str = "score", *options: str, **sections: Any) -> Done:
+        """Run a job that must be refused: nothing at all has changed."""
+        before = content(self.out), content(self.root / "model")
+        done = self.run(job, *options, **sections)
+        assert (done.exit_code, done.summary["exit_code"]) == (code, code), done.summary
+        assert re.search(match, done.error, re.DOTALL), done.error
+        assert (content(self.out), content(self.root / "model")) == before
+        assert "Traceback" not in done.error
+        return done
+
+    def output(self, done: Done) -> pd.DataFrame:
+        return read(done.summary["paths"]["output"])
+
+    def rejected(self, done: Done) -> pd.DataFrame:
+        return read(done.summary["paths"]["rejected"])
+
+
+def small_model(spark: Any, people: pd.DataFrame) -> Any:
+    """A calibrator by hand over the groups of the world."""
+    from mcspark import GroupSet, MulticalibratorModel
+    from mcspark.core.additive import AdditiveForm
+    from mcspark.core.stages import Stage, Stages
+    from mcspark.ml.groups import with_categories
+
+    plan = GroupSet.from_config(GROUPS)
+    groups = plan.fit(with_categories(spark.createDataFrame(people), plan.families))
+    rng = np.random.default_rng(7)
+    form = AdditiveForm(
+        thresholds=np.array([0.3, 0.7]),
+        constant=0.01,
+        base=rng.normal(0, 0.02, 3),
+        curves=rng.normal(0, 0.05, (len(groups.names), 3)),
+        pairs=np.array([[0, 2], [1, 4]]),
+        pair_values=np.array([0.03, -0.04]),
+    )
+    return MulticalibratorModel(groups, Stages((Stage("identity", form, 5),), groups.names))
+
+
+@pytest.fixture(scope="session")
+def people() -> pd.DataFrame:
+    return people_table()
+
+
+@pytest.fixture(scope="session")
+def ready(spark: Any, people: pd.DataFrame, tmp_path_factory: Any) -> Path:
+    """The world before anything is broken: two days have been scored alike."""
+    root: Path = tmp_path_factory.mktemp("world")
+    world = World(spark, root)
+    world.write("scored", people[SCORED])
+    world.write("attributes", people[ATTRIBUTES])
+    small_model(spark, people).save(str(root / "model"))
+    assert world.run().exit_code == 0
+    for table in ("calibrated", "calibrated_rejected"):
+        shutil.copytree(world.out / table / f"ds={DAY}", world.out / table / f"ds={OLD_DAY}")
+    return root
+
+
+@pytest.fixture
+def world(spark: Any, ready: Path, tmp_path: Path) -> Iterator[World]:
+    """A copy to break."""
+    shutil.copytree(ready, tmp_path / "world")
+    yield World(spark, tmp_path / "world")
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty(), "a cache was left behind"
+    assert not spark.catalog.listTables(), "a view was left behind"
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process that ran jobs by ``child.py``."""
+
+    exit_code: int
+    jobs: list[Done]
+    told: list[dict[str, Any]]
+    log: str
+
+
+def run_child(
+    fault: str,
+    *jobs: list[str],
+    master: str = "local[2]",
+    conf: dict[str, str] | None = None,
+    env: dict[str, str] | None = None,
+    timeout: float = 240,
+    **options: Any,
+) -> Child:
+    """Run jobs in a process of their own, with a fault."""
+    settings = {
+        "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "4", **(conf or {}),
+    }  # fmt: skip
+    words = " ".join(f"--conf {key}={value}" for key, value in settings.items())
+    environ = {**os.environ, "PYSPARK_SUBMIT_ARGS": f"--master {master} {words} pyspark-shell"}
+    environ |= {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, **(env or {})}
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED", "SPARK_HOME"):
+        environ.pop(name, None)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(jobs, file)
+        file.flush()
+        command = [sys.executable, str(Path(__file__).with_name("child.py")), fault, file.name]
+        done = subprocess.run(
+            command,
+            env=environ,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            **options,
+        )
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    summaries, told = lines[0::2], lines[1::2]
+    return Child(
+        done.returncode,
+        [Done(t["exit_code"], s, done.stderr) for s, t in zip(summaries, told, strict=False)],
+        told,
+        done.stderr,
+    )
+
+
+@dataclass(frozen=True)
+class Strange:
+    """What jobs did on a strange host, and here on the same rows, with the model that was made there."""
+
+    world: World
+    child: Child
+    rows: int
+    audited_here: Done
+    scored_here: Done
+
+
+@pytest.fixture(scope="session")
+def strange(spark: Any, ready: Path, tmp_path_factory: Any) -> Strange:
+    """Jobs under New York's clock and umask 077, with 1 GiB of heap, 16 MiB for results, and no libgomp.
+
+    The input is of the day on which the clocks go back: its keys are dates, and the hour that comes twice
+    orders the rows of one key.
+    """
+    root = tmp_path_factory.mktemp("strange") / "world"
+    shutil.copytree(ready, root)
+    world = World(spark, root)
+    rows = 100_000
+    people = people_table(rows, seed=8).assign(w=1.0)
+    days = pd.to_datetime("2026-10-31") + pd.to_timedelta(np.arange(rows) // 2 % 3, unit="D")
+    people = people.assign(day=days.date)
+    # 01:30 EDT, then 01:30 EST: one hour apart, and one text on a clock in New York.
+    early, late = pd.Timestamp("2026-11-01T05:30Z"), pd.Timestamp("2026-11-01T06:30Z")
+    table = pd.concat([people.assign(at=late), people.iloc[:50].assign(score=0.5, at=early)])
+    world.write("scored", table[[*KEY, "day", "score", "label", "w", "at"]])
+    world.write("attributes", people[[*KEY, "day", "sex", "age", "job"]])
+    key = [*KEY, "day"]
+    sections: dict[str, Any] = {
+        "scored": {"key": key, "dedupe": {"latest_by": "at"}},
+        "attributes": [{"path": str(root / "attributes"), "key": key}],
+        "groups": {**GROUPS, "predicates": [{"name": "All Saints", "where": "day = '2026-11-01'"}]},
+        "calibrator": {"score_bins": 5000},
+    }
+    config = str(world.configure(**sections, report={"path": str(root / "report.html")}))
+    commands = [["calibrate", "--config", config], ["score", "--config", config]]
+    child = run_child(
+        "strange-host", *commands, env={"TZ": "America/New_York"}, conf={"spark.driver.maxResultSize": "16m"}
+    )
+    assert len(child.jobs) == 2, child.log[-4000:]
+    shutil.copytree(root, root.parent / "here")
+    here = World(spark, root.parent / "here")
+    sections["attributes"] = [{"path": str(here.root / "attributes"), "key": key}]
+    return Strange(world, child, rows, here.run("audit", **sections), here.ran("score", **sections))

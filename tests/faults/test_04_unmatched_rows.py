@@ -1,0 +1,54 @@
+"""Scored rows without attributes, and attributes without scores."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+LOST = 7
+
+
+@pytest.fixture
+def torn(world):
+    """Seven scored rows lack their attributes, five rows of attributes lack their score."""
+    stray = pd.DataFrame({"house": "zz", "person": range(5), "sex": 1, "age": 40, "job": "a"})
+    world.change("attributes", lambda t: pd.concat([t.iloc[LOST:], stray]))
+    return world
+
+
+def policy(world, name):
+    return [{"path": str(world.root / "attributes"), "key": ["house", "person"], "on_unmatched": name}]
+
+
+def test_unknown_scores_them_as_members_of_no_group(torn, people):
+    done = torn.ran(attributes=policy(torn, "unknown"))
+    assert (done.summary["rows"]["scored"], done.summary["rows"]["rejected"]) == (len(people), 0)
+    assert list(done.summary["unmatched"].values()) == [LOST]
+    check_log(done)
+
+
+def test_reject_keeps_them_with_their_reason_and_the_report_counts_them(torn, people):
+    report = torn.root / "report.html"
+    done = torn.ran(
+        "calibrate",
+        attributes=policy(torn, "reject"),
+        calibrator={"method": "none"},
+        report={"path": str(report)},
+    )
+    assert done.summary["rows"]["rejected"] == LOST
+    assert done.summary["rejected_by_reason"] == {"unmatched": LOST}
+    assert list(torn.rejected(done)["house"]) == list(people["house"][:LOST])
+    assert "unmatched" in report.read_text()
+    check_log(done)
+
+
+def test_fail_refuses_the_run(torn):
+    torn.refused(
+        rf"no attributes for {LOST} scored row\(s\), such as .*set on_unmatched",
+        attributes=policy(torn, "fail"),
+    )
+
+
+def check_log(done):
+    line = next(x for x in done.log.splitlines() if "attributes without scores are not used" in x)
+    assert "rows=5" in line

@@ -1,0 +1,75 @@
+"""A host in New York on the day the clocks go back, and partition values that are no values."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from .conftest import ROOT, read
+
+
+def test_the_same_output_in_new_york(strange):
+    """Keys that are dates, and rows ordered by the hour that comes twice: bit for bit as under UTC."""
+    there, here = strange.child.jobs[1], strange.scored_here
+    assert there.exit_code == 0, there.summary
+    assert there.summary["rows"] == here.summary["rows"]
+    assert there.summary["rejected_by_reason"] == {"superseded": 50}
+    one, other = (read(done.summary["paths"]["output"]) for done in (there, here))
+    assert len(one) == strange.rows
+    assert not (one["score"][:50] == 0.5).any()  # the rows of 01:30 EST stand, those of 01:30 EDT do not
+    assert one.equals(other)
+
+
+def test_the_same_split_and_metrics_in_new_york(strange):
+    calibrated = strange.child.jobs[0]
+    assert calibrated.exit_code == 0, calibrated.summary
+    before, audited = (
+        calibrated.summary["metrics"]["before"],
+        strange.audited_here.summary["metrics"]["before"],
+    )
+    for name in ("loss", "worst_group_smece"):
+        assert before[name] == pytest.approx(audited[name], abs=1e-4 if "smece" in name else 1e-12)
+    for m, level in before["by_level"].items():
+        assert level["mc_error"] == pytest.approx(audited["by_level"][m]["mc_error"], abs=1e-12)
+    assert np.isclose(calibrated.summary["rows"]["test"] / strange.rows, 0.4, atol=0.01)
+
+
+BAD = [
+    ("None", "a scheduler writes for a missing value"), ("''", "is empty"), ("2026-13-01", "does not exist"),
+    ("2026-02-30", "does not exist"), ("../../etc", "would leave the folder"), ("'{{ ds }}'", "unrendered"),
+    ("'a/b'", "holds '/'"), ("'2026-11-26 '", "is padded"), ("26.11.2026", "is no date"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def no_java(tmp_path):
+    """An environment in which an attempt to start Java leaves a mark."""
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexit 9\n")
+    java.chmod(0o755)
+    return {**os.environ, "JAVA_HOME": str(java.parent.parent)}
+
+
+@pytest.mark.parametrize("place", ["output", "scored"])
+def test_bad_partition_values_are_exit_2(world, place):
+    """All of them; that no JVM was started for it is seen below."""
+    for value, reason in BAD:
+        done = world.refused(reason, 2, "score", "--set", f"{place}.partition.ds={value}")
+        assert f"{place}.partition" in done.error
+
+
+def test_no_jvm_is_started_for_it(world, no_java, tmp_path):
+    command = [sys.executable, str(ROOT / "jobs" / "score.py"), "--config", str(world.configure())]
+    done = subprocess.run(
+        [*command, "--set", "output.partition.ds=2026-13-01"],
+        env=no_java, capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 2
+    assert not (tmp_path / "started").exists()

@@ -1,0 +1,78 @@
+"""A small driver, what a run leaves in the session, and the number and size of files."""
+
+from __future__ import annotations
+
+import threading
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from mcspark.data import sink
+
+from .conftest import ATTRIBUTES, SCORED, people_table
+
+
+def test_only_sums_reach_a_small_driver(strange):
+    """1 GiB of heap and 16 MiB for results; every row has a cell of its own, nearly."""
+    calibrated, scored = strange.child.jobs
+    assert (calibrated.exit_code, scored.exit_code) == (0, 0), (calibrated.summary, scored.summary)
+    assert calibrated.summary["cells"] * 13 * 8 > 16 * 2**20 / 4  # more than one piece
+    assert scored.summary["rows"]["scored"] == strange.rows
+    assert "maxResultSize" not in strange.child.log
+
+
+def test_nothing_stays_in_the_session(spark, world):
+    """No cached table, no view, no thread."""
+    world.ran()
+    before = {thread.name for thread in threading.enumerate()}
+    for job in ("calibrate", "score", "audit"):
+        world.ran(job, calibrator={"method": "multiaccuracy"})
+        assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty(), job
+        assert not spark.catalog.listTables(), job
+    left = {thread.name for thread in threading.enumerate()} - before
+    assert not {name for name in left if not name.startswith("Thread-")}, left
+    assert spark.sparkContext.getLocalProperty("spark.job.description") is None
+
+
+def test_hundreds_of_tiny_files_become_one(world):
+    people = people_table(600, seed=2)
+    world.write("scored", people[SCORED], files=300)
+    world.write("attributes", people[ATTRIBUTES], files=200)
+    done = world.ran()
+    folder = done.summary["paths"]["output"]
+    from pathlib import Path
+
+    files = list(Path(folder).glob("part-*"))
+    assert len(files) == 1
+    assert len(world.output(done)) == 600
+
+
+def test_no_file_is_larger_than_the_bound(world, monkeypatch):
+    monkeypatch.setattr(sink, "ROWS_A_FILE", 50)
+    done = world.ran()
+    from pathlib import Path
+
+    sizes = [pq.read_metadata(file).num_rows for file in Path(done.summary["paths"]["output"]).glob("part-*")]
+    assert sum(sizes) == 240
+    assert max(sizes) <= 50
+
+
+def test_executors_that_differ_are_named_before_the_job(world, monkeypatch):
+    """NumPy on the driver is another than on the executors: exit 2, and nothing was read."""
+    from mcspark.runtime import preflight
+
+    made = preflight.make_probe
+
+    def other_numpy(seconds):
+        probe = made(seconds)
+        return lambda rows: ({**seen, "NumPy": "0.1"} if rows == () else seen for seen in probe(rows))
+
+    monkeypatch.setattr(preflight, "make_probe", other_numpy)
+    done = world.refused(r"NumPy on .* is .*, the driver has 0.1", code=2)
+    assert "--archives" in done.error
+
+
+def test_one_metrics_folder_a_run(world):
+    done = world.ran("calibrate", calibrator={"method": "none"})
+    table = pd.read_parquet(world.out / "calibrated_metrics")
+    assert set(table["run_id"]) == {done.summary["run_id"]}

@@ -1,0 +1,109 @@
+"""Much of everything, sized for two cores: ``pytest -m slow tests/faults``, half an hour."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark.sql import functions as F
+
+from .conftest import GROUPS, KEY, World, run_child
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+ROWS = 10_000_000
+SMALL_EXECUTORS = {"spark.driver.maxResultSize": "64m", "spark.sql.shuffle.partitions": "16"}
+CLUSTER = "local-cluster[1,2,1024]"
+
+
+def write_big(world: World, *, rows: int, attributes: dict, key=None) -> None:
+    """Both tables, made in Spark: scores and attributes by the hash of the place."""
+    draw = [F.pmod(F.xxhash64("id", F.lit(i)), F.lit(1_000_000)) / 1_000_000 for i in range(8)]
+    frame = world.spark.range(0, rows, 1, 8)
+    house = key if key is not None else F.col("id").cast("string")
+    frame = frame.select(house.alias("house"), F.lit(1).cast("long").alias("person"), *[
+        d.alias(f"u{i}") for i, d in enumerate(draw)
+    ])  # fmt: skip
+    label = (F.col("u1") < F.col("u0")).cast("double")
+    scored = frame.select(*KEY, F.col("u0").alias("score"), label.alias("label"), F.lit(1.0).alias("w"))
+    scored.write.mode("overwrite").parquet(str(world.root / "scored"))
+    columns = [F.expr(text).alias(name) for name, text in attributes.items()]
+    frame.select(*KEY, *columns).write.mode("overwrite").parquet(str(world.root / "attributes"))
+
+
+def run(world: World, *jobs: str, **sections):
+    config = str(world.configure(**sections))
+    child = run_child(
+        "none",
+        *[[job, "--config", config] for job in jobs],
+        master=CLUSTER,
+        conf=SMALL_EXECUTORS,
+        timeout=3000,
+    )
+    assert len(child.jobs) == len(jobs), child.log[-3000:]
+    for done in child.jobs:
+        assert done.exit_code == 0, (done.summary, child.log[-3000:])
+    return child.jobs
+
+
+def count(done) -> int:
+    files = Path(done.summary["paths"]["output"]).glob("part-*")
+    return sum(len(pd.read_parquet(file, columns=["person"])) for file in files)
+
+
+def test_nine_rows_in_ten_alike_under_small_executors(world):
+    """10 M rows, 90 % of them with one signature, a driver and an executor of 1 GiB, 64 MiB for results."""
+    write_big(
+        world, rows=ROWS,
+        attributes={
+            "sex": "if(u2 < 0.9, 1, 2)", "age": "if(u2 < 0.9, 40, cast(16 + u3 * 80 as int))",
+            "job": "if(u2 < 0.9, 'a', concat('j', cast(u4 * 30 as int)))",
+        },
+    )  # fmt: skip
+    (scored,) = run(world, "score")
+    assert (scored.summary["rows"]["scored"], count(scored)) == (ROWS, ROWS)
+
+
+def test_nine_rows_in_ten_of_one_key_are_refused(world):
+    """No memory runs out over the 9 M rows of the one key."""
+    write_big(
+        world, rows=ROWS, key=F.when(F.col("id") % 10 < 9, F.lit("0")).otherwise(F.col("id").cast("string")),
+        attributes={"sex": "1", "age": "40", "job": "'a'"},
+    )  # fmt: skip
+    config = str(world.configure())
+    child = run_child(
+        "none", ["score", "--config", config], master=CLUSTER, conf=SMALL_EXECUTORS, timeout=3000
+    )
+    (done,) = child.jobs
+    assert done.exit_code == 3, (done.summary, child.log[-3000:])
+    assert f"1 key(s) (house, person) are on {ROWS // 10 * 9} rows" in done.error
+
+
+def test_twenty_thousand_signatures(world):
+    columns = {f"a{i}": f"cast(u{2 + i % 6} * {5 + i} as int) % {3 + i % 4}" for i in range(12)}
+    write_big(world, rows=1_000_000, attributes=columns)
+    groups = {"columns": [{"column": name} for name in columns], "predicates": []}
+    (done,) = run(world, "calibrate", groups=groups, calibrator={"max_trees": 30, "score_bins": 0})
+    assert done.summary["signatures"] >= 20_000
+    assert done.summary["rows"]["scored"] == 1_000_000
+
+
+def test_five_thousand_tiny_files(world, people):
+    for name in ("scored", "attributes"):
+        one = pd.read_parquet(world.root / name)
+        table = pd.concat([one.assign(house=f"{i}-" + one["house"]) for i in range(21)])
+        world.write(name, table.iloc[:5000], files=5000)
+    done = world.ran()
+    assert done.summary["rows"]["scored"] == 5000
+    assert len(list(Path(done.summary["paths"]["output"]).glob("part-*"))) == 1
+
+
+def test_five_hundred_columns(world, people):
+    more = pd.DataFrame({f"c{i}": (people.index * (i + 7)) % (i % 5 + 2) for i in range(500)})
+    world.change("attributes", lambda t: pd.concat([t, more], axis=1))
+    columns = [{"column": name} for name in more]
+    done = world.ran(
+        "calibrate", groups={"columns": [*GROUPS["columns"], *columns]}, calibrator={"max_trees": 3}
+    )
+    assert done.summary["groups"] > 1000
