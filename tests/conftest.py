@@ -26,7 +26,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One local session for the whole run, with the LightGBM classes on its class path."""
+    """One local session for the whole run, with the classes of LightGBM, Delta Lake and Iceberg."""
     from mcspark.runtime.session import spark_session, stopped  # unit tests never import Spark
 
     settings = {
@@ -35,7 +35,9 @@ def spark() -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
+        "spark.databricks.delta.snapshotPartitions": "1",
     }
-    with stopped(spark_session("mcspark-tests", settings, needs_lightgbm=True)) as session:
+    features = ("delta", "iceberg")
+    with stopped(spark_session("mcspark-tests", settings, needs_lightgbm=True, features=features)) as session:
         session.sparkContext.setLogLevel("ERROR")
         yield session

@@ -3,22 +3,32 @@
 A table, or the one partition of it that is replaced, is a folder, here called the leaf. A new leaf is written
 to ``.<leaf>.staging-<run>`` beside it; publishing renames the old leaf to ``.<leaf>.old-<run>``, the new one
 into its place, and removes the old one. Spark ignores such names, so no reader sees them, and what a run that
-died left behind is mended by the next one that holds the lease.
+died left behind is mended by the next one that holds the lease. Object stores cannot rename: see
+:mod:`mcspark.data.pointer`.
+
+A table that commits by itself (:mod:`mcspark.data.lake`) is written aside and counted in the same way, then
+copied in one commit, after all folders are in place; if a later commit fails, the version before is restored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 
+from mcspark.data.commits import Commit, commit_of
 from mcspark.data.journal import Entry, Journal, State, aside_of, staging_of
+from mcspark.data.lake import PROVIDERS
+from mcspark.data.pointer import Pointer
+from mcspark.data.target import Target
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, beside, leaf, parent
+
+__all__ = ["Publication", "Target", "mend", "writer"]
 
 log = structlog.get_logger(__name__)
 
@@ -29,35 +39,6 @@ _ROWS_A_TASK = 50_000
 """No file has fewer rows on average, unless the table has: thousands of tiny files slow every reader down."""
 
 
-@dataclass(frozen=True)
-class Target:
-    """Where a table goes.
-
-    Parameters
-    ----------
-    path : str
-        Folder of the table.
-    format : str
-        ``parquet``.
-    partition : mapping of str to str, optional
-        The partition that is replaced, in the order of the folders; the whole table if None.
-    """
-
-    path: str
-    format: str = "parquet"
-    partition: Mapping[str, str] | None = None
-
-    @property
-    def leaf(self) -> str:
-        """The folder that is replaced."""
-        folders = [f"{key}={value}" for key, value in (self.partition or {}).items()]
-        return "/".join([self.path.rstrip("/"), *folders])
-
-    def beside(self, suffix: str) -> Target:
-        """A companion table with its own folder: ``<path>_<suffix>``, same format and partition."""
-        return Target(f"{self.path.rstrip('/')}_{suffix}", self.format, self.partition)
-
-
 @dataclass
 class _Staged:
     leaf: str
@@ -65,6 +46,9 @@ class _Staged:
     aside: str
     had_old: bool
     made: list[str]
+    commit: Commit | None = None
+    pointer: Pointer | None = None
+    is_folder: bool = True
     moved_aside: bool = False
     in_place: bool = False
 
@@ -124,8 +108,8 @@ class Publication:
             self._journal.remove()
         self._staged.clear()
 
-    def stage(self, target: Target, df: DataFrame, *, rows: int) -> None:
-        """Write a table aside and count it.
+    def stage(self, target: Target, df: DataFrame, *, rows: int) -> str:
+        """Write a table aside and count it; returns where its readers will find it.
 
         Parameters
         ----------
@@ -146,18 +130,27 @@ class Publication:
         files = self._files(target.path)
         place = files.qualify(target.leaf)
         mend(files, place)
-        staged = self._begin(place)
         frame = df.drop(*(target.partition or {}))
+        pointer = None
+        if target.provider is None and not files.renames:
+            pointer = Pointer(files, place, self._run_id)
+        commit = commit_of(self._spark, target, frame.schema, rows, self._run_id)
+        staged = self._begin(place)
+        staged.commit, staged.pointer = commit, pointer
+        staged.is_folder = target.provider is None and pointer is None
+        if pointer:
+            staged.staging = pointer.folder
         write(frame.coalesce(self._tasks(rows)), staged.staging)
         written = self._spark.read.schema(frame.schema).parquet(staged.staging).count()
         if written != rows:
             raise TransientError(
-                f"{target.leaf}: {written} rows were written where {rows} were expected; nothing was "
+                f"{target.place}: {written} rows were written where {rows} were expected; nothing was "
                 "published; run again, and if this persists look for an input that changes while it is read"
             )
         marker = f"{staged.staging}/_SUCCESS"
         if not files.exists(marker):  # the operator may have told Spark not to write it
             files.write_text(marker, "")
+        return pointer.folder if pointer and not target.table else target.place
 
     def stage_folder(self, path: str, write: Callable[[str], None]) -> None:
         """Have a folder that is no table, such as a model, written aside.
@@ -187,22 +180,27 @@ class Publication:
             self._journal.write(Entry(self._run_id, state, {s.leaf: s.had_old for s in self._staged}))
 
     def publish(self) -> None:
-        """Put every staged folder in its place, in the order they were staged.
+        """Put every staged folder in its place, in the order they were staged; commit, the first one last.
 
         Raises
         ------
         TransientError
-            If a folder cannot be renamed; the old tables are back in place then.
+            If a folder cannot be renamed, or a table was changed meanwhile; the old tables are back then.
         """
         self._note("publishing")
         try:
-            for staged in self._staged:
+            for staged in (s for s in self._staged if s.is_folder):
                 files = self._files(staged.leaf)
                 if files.exists(staged.leaf):
                     files.move(staged.leaf, staged.aside)
                     staged.moved_aside = True
                 files.move(staged.staging, staged.leaf)
                 staged.in_place = True
+            for staged in reversed(self._staged):
+                if staged.pointer:
+                    staged.pointer.set()
+                if staged.commit:
+                    staged.commit.commit(staged.staging)
             self._note("published")
         except OSError as error:
             self._roll_back()
@@ -211,10 +209,23 @@ class Publication:
             self._roll_back()
             raise
         for staged in self._staged:
-            self._files(staged.leaf).delete(staged.aside)
+            files = self._files(staged.leaf)
+            staged.moved_aside = staged.in_place = False
+            if staged.pointer:
+                staged.pointer.forget_old_runs()
+            elif staged.is_folder:
+                files.delete(staged.aside)
+            else:
+                files.delete(staged.staging)
+                files.delete_empty(staged.made)
         self._staged.clear()
 
     def _roll_back(self) -> None:
+        for staged in self._staged:
+            if staged.commit:
+                staged.commit.undo()
+            if staged.pointer:
+                staged.pointer.undo()
         for staged in reversed(self._staged):
             files = self._files(staged.leaf)
             if staged.in_place:
@@ -251,7 +262,7 @@ def mend(files: Files, place: str) -> None:
 
 
 def writer(table_format: str) -> Callable[[DataFrame, str], None]:
-    """The function that writes a table of this format to a new folder.
+    """The function that writes a table of this format aside, to a new folder.
 
     Raises
     ------
@@ -271,4 +282,8 @@ def _parquet(df: DataFrame, folder: str) -> None:
     named.write.option("maxRecordsPerFile", ROWS_A_FILE).mode("error").parquet(folder)
 
 
-_WRITERS: dict[str, Callable[[DataFrame, str], None]] = {"parquet": _parquet}
+_WRITERS: dict[str, Callable[[DataFrame, str], None]] = {
+    "parquet": _parquet,
+    # A table that commits by itself takes its rows from files like these.
+    **dict.fromkeys(PROVIDERS, _parquet),
+}

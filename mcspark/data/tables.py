@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from mcspark.config import AttributeTable, ScoredTable, quote_table
 from mcspark.data.drift import csv_header, decoded, files_of, refuse_parquet_drift
 from mcspark.data.names import close_to, differing_in_case
+from mcspark.data.pointer import pointed_folders
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, java_reason, parent
@@ -98,7 +99,9 @@ def _parquet(
 ) -> DataFrame:
     _refuse_missing(spark, path)
     with _refused_when_unreadable(path), _partition_values_as_text(spark):
-        frame = _reader(spark).parquet(path)
+        pointed = pointed_folders(Files(spark, path), path, partition)
+        reader = _reader(spark).option("basePath", path) if pointed else _reader(spark)
+        frame = reader.parquet(*(pointed or [path]))
         files = files_of(frame, partition)
         refuse_parquet_drift(spark, path, files, columns)
         if partition and files:  # its own schema, not that of a file in another partition

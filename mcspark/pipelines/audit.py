@@ -19,22 +19,24 @@ from mcspark.pipelines.summary import empty_summary, measured_summary
 
 def audit(run: Run) -> dict[str, Any]:
     """Run the job; returns the summary line."""
-    target = target_of(run.config.output, run.job)
+    target = target_of(run)
     plan = GroupSet.from_config(run.config.groups)
     inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
     inputs.refuse_unmatched()
     if not inputs.n_accepted:
         return _empty(run, inputs, target)
     names = replace(WORKING, weight=inputs.weight)
-    with run.stage("cells", "sum the labelled rows to cells"):
+    with run.stage("cells", "sum the labelled rows to cells") as told:
+        told["rows"] = inputs.report.labelled
         table = make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale)
         try:
             groups = plan.fit(table.frame, "weight")
             cells = table.collect(groups)
         finally:
             table.release()
-    with run.stage("measure", "measure the test rows"):
+    with run.stage("measure", "measure the test rows") as told:
         metrics = measured(run, cells.of_role(Role.test), intervals=True)
+        told["rows"] = metrics.rows
     with Publication(run.spark, run.run_id) as publication:
         paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}
         publication.publish()

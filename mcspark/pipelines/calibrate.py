@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import structlog
 from pyspark.sql import functions as F
 
 from mcspark.config import Config
@@ -40,8 +39,6 @@ from mcspark.pipelines.summary import calibrated_summary
 from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column
 
-log = structlog.get_logger(__name__)
-
 
 def needs_lightgbm(config: Config) -> bool:
     """Whether trees are trained; the baselines are not LightGBM's."""
@@ -57,7 +54,7 @@ def calibrate(run: Run) -> dict[str, Any]:
         Nothing is published then, and the old output stands.
     """
     config = run.config
-    target = target_of(config.output, run.job)
+    target = target_of(run)
     if config.model is None:
         raise ConfigurationError("calibrate needs model.path: where the fitted calibrator goes")
     plan = GroupSet.from_config(config.groups)
@@ -67,8 +64,9 @@ def calibrate(run: Run) -> dict[str, Any]:
         publication_of(run, target, config.model.path) as publication,
     ):
         inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
-        with run.stage("join", "join the attributes"):
+        with run.stage("join", "join the attributes") as told:
             inputs = inputs.with_frame(workspace.keep(inputs.frame, "joined"))
+            told["rows"] = inputs.report.accepted
             inputs.refuse_unmatched()
         if not inputs.n_accepted:
             return publish_empty(run, target, inputs, lease, publication)
@@ -78,11 +76,13 @@ def calibrate(run: Run) -> dict[str, Any]:
             )
         scale = inputs.scale
         model, cells = _fit(run, inputs, plan, scale)
-        with run.stage("measure", "measure before and after"):
+        with run.stage("measure", "measure before and after") as told:
             before = measured(run, cells.of_role(Role.test))
             after = measured(run, _cells_after(run, inputs, model, scale), intervals=True)
+            told["rows"] = after.rows
         check_gate(config.gate, before, after)
-        with run.stage("write", "write the calibrated scores"):
+        with run.stage("write", "write the calibrated scores") as told:
+            told["rows"] = inputs.n_accepted
             scored = with_calibrated(
                 inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
             )
@@ -98,7 +98,7 @@ def calibrate(run: Run) -> dict[str, Any]:
 
 def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[MulticalibratorModel, Cells]:
     config, names = run.config, replace(WORKING, weight=inputs.weight)
-    with run.stage("cells", "sum the labelled rows to cells"):
+    with run.stage("cells", "sum the labelled rows to cells") as told:
         learning = inputs.labelled.where(column(str(WORKING.split)) != F.lit(Role.test.name))
         estimator = estimator_of(config.calibrator)
         base = base_levels([*config.evaluation.levels, *estimator.grids])
@@ -109,7 +109,8 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
             cells = table.collect(groups)
         finally:
             table.release()
-        log.info("cells made", cells=len(cells), signatures=len(cells.membership), groups=len(groups.names))
+        told.update(rows=inputs.report.labelled, cells=len(cells))
+        told.update(signatures=len(cells.membership), groups=len(groups.names))
     with run.stage("fit", f"learn the calibrator ({config.calibrator.method})"):
         if isinstance(estimator, Baseline):
             return estimator.fit_cells(cells, groups), cells

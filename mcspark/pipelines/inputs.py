@@ -195,8 +195,9 @@ def read_inputs(
     ruled = apply_row_rules(raw, scored, with_label=with_label, keep=keep)
     if scored.dedupe:
         ruled = supersede(ruled, scored.key, scored.dedupe.latest_by)
-    with run.stage("check", "check the rows and the keys"):
+    with run.stage("check", "check the rows and the keys") as told:
         report = inspect(ruled, scored, with_label=with_label)
+        told.update(rows=report.rows, rejected=report.rejected)
         enforce(
             report, ruled, scored, source=source,
             max_rejected_share=config.max_rejected_share, allow_empty=config.allow_empty,

@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from mcspark.config import Output
 from mcspark.core.metrics import Metrics
 from mcspark.data.lease import Lease
 from mcspark.data.manifest import write_manifest
 from mcspark.data.sink import Publication, Target
+from mcspark.data.target import located
 from mcspark.errors import ConfigurationError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.inputs import Inputs, output_columns
@@ -37,17 +37,18 @@ METRICS_SCHEMA = StructType([
 """Columns of the metrics table; the run is its partition ``run_id``."""
 
 
-def target_of(output: Output | None, job: str) -> Target:
+def target_of(run: Run) -> Target:
     """Where the output goes.
 
     Raises
     ------
     ConfigurationError
-        If the configuration names no output.
+        If the configuration names no output, or one that cannot be written.
     """
-    if output is None or not output.path:
-        raise ConfigurationError(f"{job} needs output.path: where the calibrated scores go")
-    target = Target(output.path, output.format, output.partition)
+    output = run.config.output
+    if output is None:
+        raise ConfigurationError(f"{run.job} needs an output: where the calibrated scores go")
+    target = located(run.spark, output)
     return target.beside("candidate") if output.candidate else target
 
 
@@ -66,9 +67,11 @@ def stage_tables(
 ) -> dict[str, str]:
     """Write the scored and the rejected rows aside; returns the paths they will have."""
     rejected = target.beside("rejected")
-    publication.stage(target, scored.select(*output_columns(inputs, calibrated)), rows=inputs.n_accepted)
-    publication.stage(rejected, inputs.rejected, rows=inputs.n_rejected)
-    return {"output": target.leaf, "rejected": rejected.leaf}
+    columns = output_columns(inputs, calibrated)
+    return {
+        "output": publication.stage(target, scored.select(*columns), rows=inputs.n_accepted),
+        "rejected": publication.stage(rejected, inputs.rejected, rows=inputs.n_rejected),
+    }
 
 
 def stage_metrics(run: Run, publication: Publication, target: Target, measured: Mapping[str, Metrics]) -> str:
@@ -76,12 +79,11 @@ def stage_metrics(run: Run, publication: Publication, target: Target, measured: 
     rows = list(metric_rows(measured))
     place = _metrics(target, run.run_id)
     frame = run.spark.createDataFrame(rows, METRICS_SCHEMA)
-    publication.stage(place, frame, rows=len(rows))
-    return place.leaf
+    return publication.stage(place, frame, rows=len(rows))
 
 
 def _metrics(target: Target, run_id: str) -> Target:
-    return Target(f"{target.path.rstrip('/')}_metrics", "parquet", {"run_id": run_id})
+    return target.beside("metrics").with_partition({"run_id": run_id})
 
 
 def finish_run(
@@ -118,6 +120,26 @@ def finish_run(
         result={**result, "seconds": run.seconds},
     )
     return {**summary, "paths": {**summary["paths"], "manifest": path}}
+
+
+def failed_run(run: Run, status: str, error: str, exit_code: int) -> None:
+    """Write the manifest of a run that has failed; there is no place for it without an output."""
+    compared = run.config.compare.output
+    if run.job == "compare" and compared is not None:
+        place = compared.path
+    elif run.job in ("calibrate", "score", "audit") and run.config.output is not None:
+        place = target_of(run).leaf
+    else:
+        return
+    write_manifest(
+        run.spark,
+        place,
+        run_id=run.run_id,
+        job=run.job,
+        status=status,
+        configuration=run.config.to_plain(),
+        result={"error": error, "exit_code": exit_code, "seconds": run.seconds},
+    )
 
 
 def publish_empty(

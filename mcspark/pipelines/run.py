@@ -17,11 +17,15 @@ from pyspark.sql import SparkSession
 
 from mcspark.config import Config, redact
 from mcspark.errors import McsparkError
+from mcspark.ml import driver_training
 from mcspark.runtime.failures import explained
-from mcspark.runtime.preflight import check_executors
+from mcspark.runtime.formats import features_of
+from mcspark.runtime.preflight import check_executors, check_lightgbm
 from mcspark.runtime.session import finish, spark_session
 
 log = structlog.get_logger(__name__)
+
+_JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
 @dataclass
@@ -45,16 +49,35 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def stage(self, name: str, what: str) -> Iterator[None]:
-        """Time a stage, log it, and name its Spark jobs so that Spark's pages read like the pipeline."""
+    def stage(self, name: str, what: str) -> Iterator[dict[str, int]]:
+        """Time a stage, log it, and name its Spark jobs so that Spark's pages read like the pipeline.
+
+        Yields a mapping for what the line at its end shall tell, such as ``rows``.
+        """
         start = time.monotonic()
-        self.spark.sparkContext.setJobDescription(f"{self.job}: {what}")
-        log.info(what, stage=name)
-        try:
-            yield
-        finally:
-            self.spark.sparkContext.setJobDescription(None)  # type: ignore[arg-type]  # None removes it
-            self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - start, 3)
+        told: dict[str, int] = {}
+        context = self.spark.sparkContext
+        before = {key: context.getLocalProperty(key) for key in _JOB_PROPERTIES}
+        context.setJobGroup(f"{self.run_id} {name}", f"{self.job}: {what}")
+        with structlog.contextvars.bound_contextvars(stage=name):
+            log.info(what)
+            outcome = "stage failed"
+            try:
+                yield told
+                outcome = "stage done"
+            finally:
+                for key, value in before.items():
+                    context.setLocalProperty(key, value)  # type: ignore[arg-type]  # None removes it
+                seconds = round(time.monotonic() - start, 3)
+                self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
+                log.info(outcome, seconds=seconds, **told)
+
+
+def partition_of(config: Config) -> str | None:
+    """The partition that a run is about, as its folder is called: ``ds=2026-11-26``."""
+    tables = [config.output, config.scored]
+    partition = next((table.partition for table in tables if table and table.partition), None)
+    return "/".join(f"{key}={value}" for key, value in partition.items()) if partition else None
 
 
 def new_run_id(job: str) -> str:
@@ -90,39 +113,60 @@ def run_job(
         Of Spark, for a job that is its own operator.
     """
     spark: SparkSession | None = None
+    run: Run | None = None
     try:
         config = load()
+        if partition := partition_of(config):
+            structlog.contextvars.bind_contextvars(partition=partition)
         lightgbm = needs_lightgbm(config) if callable(needs_lightgbm) else needs_lightgbm
-        spark = spark_session(f"mcspark {job}", settings, needs_lightgbm=lightgbm)
+        spark = spark_session(
+            f"mcspark {job}", settings, needs_lightgbm=lightgbm, features=features_of(config)
+        )
+        run = Run(job, run_id, config, spark)
         check_executors(spark)
+        if lightgbm and driver_training.engine() is None:
+            check_lightgbm(spark)
         if prepare:
             prepare(spark, config)
-        run = Run(job, run_id, config, spark)
         start = time.monotonic()
         summary = dict(body(run))
         summary["seconds"] = {**run.seconds, "total": round(time.monotonic() - start, 3)}
+        run = None  # it has its manifest
         print(json.dumps(summary, allow_nan=False), flush=True)  # noqa: T201  (the contract of every job)
         code = 0
     except McsparkError as error:
-        code = _report(job, run_id, error.status, str(error), error.exit_code)
+        code = _report(job, run_id, error.status, str(error), error.exit_code, run)
     except KeyboardInterrupt:
-        code = _report(job, run_id, "error", "interrupted", 1)
+        code = _report(job, run_id, "error", "interrupted", 1, run)
     except Exception as error:
         log.exception("unexpected error")
         known = explained(error)
         if known is not None:
-            code = _report(job, run_id, known.status, str(known), known.exit_code)
+            code = _report(job, run_id, known.status, str(known), known.exit_code, run)
         else:
-            code = _report(job, run_id, "error", f"{type(error).__name__}: {_first_line(error)}", 1)
+            what = f"{type(error).__name__}: {_first_line(error)}"
+            code = _report(job, run_id, "error", what, 1, run)
     finish(spark, code)
 
 
-def _report(job: str, run_id: str, status: str, message: str, code: int) -> int:
+def _report(job: str, run_id: str, status: str, message: str, code: int, run: Run | None) -> int:
     message = str(redact(message))
     print(f"mcspark {job}: {message}", file=sys.stderr, flush=True)  # noqa: T201
+    if run is not None:
+        _record(run, status, message, code)
     line = {"status": status, "run_id": run_id, "error": message, "exit_code": code}
     print(json.dumps(line), flush=True)  # noqa: T201
     return code
+
+
+def _record(run: Run, status: str, message: str, code: int) -> None:
+    """Leave the end of a failed run in a manifest: in a cluster's own mode nobody sees the exit code."""
+    from mcspark.pipelines.publishing import failed_run  # noqa: PLC0415  (it builds on this module)
+
+    try:
+        failed_run(run, status, message, code)
+    except Exception as error:
+        log.warning("this failure could not be recorded in a manifest", reason=_first_line(error))
 
 
 def _first_line(error: BaseException) -> str:

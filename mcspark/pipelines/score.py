@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 def score(run: Run) -> dict[str, Any]:
     """Run the job; returns the summary line."""
     config = run.config
-    target = target_of(config.output, run.job)
+    target = target_of(run)
     if config.model is None:
         raise ConfigurationError("score needs model.path: the calibrator that calibrate has saved")
     with run.stage("model", "load the model"):
@@ -49,7 +49,8 @@ def score(run: Run) -> dict[str, Any]:
             unseen = _unseen(inputs, model.fitted)
             if unseen:
                 log.warning("categories that the model has never seen count as no group", **unseen)
-        with run.stage("write", "write the calibrated scores"):
+        with run.stage("write", "write the calibrated scores") as told:
+            told["rows"] = inputs.n_accepted
             scored = with_calibrated(
                 inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
             )

@@ -17,6 +17,9 @@ MAX_TEXT = 64 * 1024 * 1024
 """No text file that a job reads back is larger, in bytes."""
 
 
+OBJECT_STORES = ("s3a", "s3", "s3n", "gs", "oss", "cosn", "wasb", "wasbs")
+"""Schemes of stores that copy every object to rename a folder, and show readers half of it meanwhile."""
+
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//[^/]*)?")
 
 
@@ -52,6 +55,7 @@ class Files:
                 f"{path}: no file system for this path ({java_reason(error)})"
             ) from error
         self.is_local = system.getScheme() == "file"
+        self.renames = system.getUri().getScheme() not in OBJECT_STORES
         # Without the checksum layer: its hidden .crc companions would turn a hand-edited file into an error.
         self._system: Any = system.getRawFileSystem() if self.is_local else system
 
@@ -75,6 +79,11 @@ class Files:
         if not self.exists(path):
             return []
         return sorted(str(status.getPath().getName()) for status in self._system.listStatus(self._path(path)))
+
+    def matching(self, pattern: str) -> list[str]:
+        """Sorted full names of what matches a pattern of Hadoop's, such as ``s3a://bucket/table/*/x``."""
+        found = self._system.globStatus(self._path(pattern)) or []
+        return sorted(str(status.getPath().toString()) for status in found)
 
     def make_folder(self, path: str) -> None:
         """Make the folder and its parents, unless there.
@@ -177,6 +186,9 @@ class Files:
         self.make_folder(parent(path))
         temporary = beside(path, f".{leaf(path)}.writing-{os.getpid()}")
         try:
+            if not self.renames:  # an object is there as a whole when it is closed, or not at all
+                self._write(path, text)
+                return
             self._write(temporary, text)
             self._replace(temporary, path)
         except Py4JJavaError as error:

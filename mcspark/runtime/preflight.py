@@ -1,4 +1,4 @@
-"""One tiny job that finds executors whose Python differs from the driver's, before a long job fails there."""
+"""Tiny jobs that find executors on which a long job would fail: another Python, no native LightGBM."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ _WORKER_FAILURES = (
     re.compile(r"ModuleNotFoundError: [^\n]*"),
 )
 _HOST = re.compile(r"\(TID \d+\) \(([^ )]+) executor ([^ )]+)\)")
+_CAUSE = re.compile(r"(?:Caused by: )?\S*?(\w+(?:Error|Exception): [^\n]*)")
+
+# Loads the library as the first fit would, in whatever process evaluates it.
+_LOAD = "java_method('com.microsoft.azure.synapse.ml.lightgbm.LightGBMUtils', 'initializeNativeLibrary')"
 
 
 def check_executors(spark: SparkSession) -> None:
@@ -42,10 +46,8 @@ def check_executors(spark: SparkSession) -> None:
         reason = next((match[0] for rule in _WORKER_FAILURES if (match := rule.search(text))), None)
         if reason is None:
             raise
-        host = _HOST.search(text)
-        where = f"executor {host[2]} on {host[1]}" if host else "an executor"
         raise ConfigurationError(
-            f"Python does not start on {where}: {reason.strip()} {_HOW_TO_MEND}"
+            f"Python does not start on {_where(text)}: {reason.strip()} {_HOW_TO_MEND}"
         ) from error
     problems = differences(driver, found)
     if problems:
@@ -53,6 +55,38 @@ def check_executors(spark: SparkSession) -> None:
             f"{len(problems)} differences between the executors' Python and the driver's: "
             f"{'; '.join(problems[:5])}. {_HOW_TO_MEND}"
         )
+
+
+def check_lightgbm(spark: SparkSession) -> None:
+    """Load the native library of LightGBM on every executor; the jars must be there already.
+
+    Raises
+    ------
+    ConfigurationError
+        It does not load somewhere; the message names the host and the reason.
+    """
+    tasks = slots(spark)
+    try:
+        spark.range(0, tasks, 1, tasks).selectExpr(_LOAD).collect()
+    except Py4JJavaError as error:
+        text = str(error)
+        causes = [found for found in _CAUSE.findall(text) if not found.startswith(_WRAPPERS)]
+        if not causes:
+            raise
+        raise ConfigurationError(
+            f"LightGBM's native library does not load on {_where(text)}: {causes[-1].strip()}. It is for "
+            "x86-64 with glibc 2.27 or later, and needs libgomp.so.1 (Debian: libgomp1) and a java.io.tmpdir "
+            "from which programs may be started (spark.executor.extraJavaOptions=-Djava.io.tmpdir=FOLDER). "
+            "Mend that, or install mcspark[sweep] on the driver, which then trains."
+        ) from error
+
+
+_WRAPPERS = ("SparkException", "InvocationTargetException", "Py4JJavaError")
+
+
+def _where(text: str) -> str:
+    host = _HOST.search(text)
+    return f"executor {host[2]} on {host[1]}" if host else "an executor"
 
 
 _HOW_TO_MEND = (

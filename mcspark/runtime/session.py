@@ -11,13 +11,13 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from mcspark.runtime import streams
+from mcspark.runtime import formats, streams
 from mcspark.runtime.jars import add_lightgbm
 from mcspark.runtime.java import ensure_java
 from mcspark.runtime.local import LOCAL_DEFAULTS, spark_is_configured
@@ -35,7 +35,11 @@ STOP_SECONDS = 30
 
 
 def spark_session(
-    app_name: str, extra: Mapping[str, str] | None = None, *, needs_lightgbm: bool = False
+    app_name: str,
+    extra: Mapping[str, str] | None = None,
+    *,
+    needs_lightgbm: bool = False,
+    features: Sequence[str] = (),
 ) -> SparkSession:
     """The session of this process, made if there is none.
 
@@ -47,6 +51,8 @@ def spark_session(
         More settings, for tools and tests that are their own operator.
     needs_lightgbm
         Training needs the LightGBM jars; scoring and audits do not.
+    features
+        Formats and file systems that Spark does not bring, of :data:`mcspark.runtime.formats.FEATURES`.
 
     Raises
     ------
@@ -59,6 +65,8 @@ def spark_session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if not spark_is_configured():
             settings = {**LOCAL_DEFAULTS, **settings}
+    with contextlib.nullcontext() if streams.submitted() else streams.stdout_to_stderr():
+        settings |= formats.prepare(features, settings)
     builder = SparkSession.builder.appName(app_name)
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -146,7 +146,7 @@ def test_named_tables_and_formats_without_a_reader(spark, tmp_path):
     with pytest.raises(ContractError, match=r"nowhere\.at_all: cannot be read"):
         read_table(spark, AttributeTable(table="nowhere.at_all", key=["k"]))
     with pytest.raises(ConfigurationError, match="no reader for this format"):
-        read_table(spark, source(tmp_path, format="iceberg"))
+        read_table(spark, source(tmp_path).model_copy(update={"format": "hudi"}))
 
 
 def test_awkward_folder_names(spark, tmp_path):
