@@ -74,7 +74,6 @@ class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
         ContractError
             If there are no cells.
         """
-        self._check_values()
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
         calibrator = self._learn(cells.of_role(Role.fit), cells.of_role(Role.early_stopping))

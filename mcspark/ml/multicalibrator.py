@@ -144,7 +144,6 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         saturation : bool
             Whether to run the calibrator once more on its own output and measure the gain.
         """
-        self._check_values()
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
         fit: StagesFit = fit_stages(cells, self.settings, train, self._rounds())

@@ -95,12 +95,6 @@ class CalibratorParams(Params):
         self._set(predictionCol=value)
         return self
 
-    def _check_values(self) -> None:
-        """Check the values again: those given to ``copy`` have passed no converter."""
-        for param in self.params:
-            if self.isSet(param) and param.name != "groups":
-                param.typeConverter(self.getOrDefault(param))
-
     def _columns(self) -> ScoredColumns:
         weight = self.getOrDefault("weightCol") if self.isSet("weightCol") else None
         get = self.getOrDefault

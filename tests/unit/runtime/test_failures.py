@@ -1,0 +1,86 @@
+"""What a failure of Spark means, by the words of real ones."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import AnalysisException
+
+from mcspark.errors import ConfigurationError, TransientError
+from mcspark.runtime.failures import explained, native_failure
+
+
+class JavaError(Py4JJavaError):
+    """A Java exception without a Java."""
+
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self)
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"An error occurred while calling o1.parquet.\n: {self.text}\n\tat org.apache.spark.X"
+
+
+LOST = [
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times, "
+    "most recent failure: Lost task 0.3 (TID 9) (10.0.0.1 executor 1): ExecutorLostFailure (executor 1 exited "
+    "caused by one of the running tasks) Reason: Command exited with code 137",
+    "org.apache.spark.SparkException: Job aborted due to stage failure: java.net.ConnectException: Connection "
+    "refused (Connection refused)",
+    "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
+    "org.apache.spark.SparkException: Job 5 cancelled because SparkContext was shut down",
+    "org.apache.spark.shuffle.FetchFailedException: Failed to connect to host/10.0.0.1:7337",
+]
+
+
+@pytest.mark.parametrize("text", LOST)
+def test_what_is_lost_may_come_back(text):
+    error = explained(JavaError(text))
+    assert isinstance(error, TransientError)
+    assert error.exit_code == 75
+    assert "try again" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "mend"),
+    [
+        ("java.io.IOException: No space left on device", "free some space"),
+        (
+            "org.apache.hadoop.security.AccessControlException: Permission denied: user=x",
+            "the right to write",
+        ),
+        ("java.io.FileNotFoundException: /out/_temporary/0 (Read-only file system)", "the right to write"),
+        ("java.io.IOException: Disk quota exceeded", "free some space"),
+    ],
+)
+def test_a_disk_is_for_its_owner_to_mend(text, mend):
+    error = explained(JavaError(text))
+    assert isinstance(error, ConfigurationError)
+    assert mend in str(error)
+    assert text.partition(": ")[2] in str(error)
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("error", [
+    Py4JNetworkError("Answer from Java side is empty"),
+    Py4JError("An error occurred while calling o1.x. Answer from Java side is empty"),
+])  # fmt: skip
+def test_a_driver_whose_jvm_is_gone(error):
+    assert isinstance(explained(error), TransientError)
+
+
+@pytest.mark.parametrize("error", [
+    ValueError("Connection refused"), JavaError("java.lang.ArithmeticException: / by zero"),
+    AnalysisException("no such column"),
+])  # fmt: skip
+def test_what_is_not_known_is_not_explained(error):
+    assert explained(error) is None
+    assert native_failure(error) is None
+
+
+@pytest.mark.parametrize("text", [
+    "java.lang.UnsatisfiedLinkError: /tmp/mml-natives1/lib_lightgbm.so: libgomp.so.1: cannot open",
+    "java.lang.NoClassDefFoundError: Could not initialize class com.microsoft.ml.lightgbm.lightgbmlibJNI",
+])  # fmt: skip
+def test_a_native_library_that_does_not_load(text):
+    assert native_failure(JavaError(text)) == f": {text}"
