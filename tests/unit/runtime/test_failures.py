@@ -23,9 +23,9 @@ class JavaError(Py4JJavaError):
 
 LOST = [
     "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times, "
-    "most recent failure: Lost task 0.3 (TID 9) (10.0.0.1 executor 1): ExecutorLostFailure (executor 1 exited "
+    "most recent failure: Lost task 0.3 (10.0.0.1 executor 1): ExecutorLostFailure (executor 1 exited "
     "caused by one of the running tasks) Reason: Command exited with code 137",
-    "org.apache.spark.SparkException: Job aborted due to stage failure: java.net.ConnectException: Connection "
+    "org.apache.spark.SparkException: Job aborted: java.net.ConnectException: Connection "
     "refused (Connection refused)",
     "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
     "org.apache.spark.SparkException: Job 5 cancelled because SparkContext was shut down",
