@@ -72,8 +72,9 @@ class Done:
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Every file below a folder, hidden ones too, by a hash of its bytes."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    """Every file below a folder, hidden ones too, by a hash of its bytes; but for the manifests of runs."""
+    every = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    files = (path for path in every if not path.parent.name.endswith("_manifests"))
     return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -56,6 +58,7 @@ def submit(
     env: Mapping[str, str | None] | None = None,
     timeout: float = 300,
     cwd: Path | None = None,
+    log: Path | None = None,
 ) -> Submitted:
     """Run `spark-submit [options] script [arguments]`.
 
@@ -77,6 +80,8 @@ def submit(
         Seconds after which the test fails; a job that hangs is a bug.
     cwd
         Working directory; by default the checkout.
+    log
+        File for stderr, to be read while the job runs.
     """
     command = [_spark_submit()]
     if master is not None:
@@ -85,16 +90,19 @@ def submit(
         command += ["--conf", f"{key}={value}"]
     command += [*options, str(ROOT / script), *(str(argument) for argument in arguments)]
     start = time.monotonic()
-    with subprocess.Popen(
-        command,
-        env=_environment(env or {}),
-        cwd=cwd or ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with (
+        log.open("w") if log else contextlib.nullcontext(subprocess.PIPE) as errors,
+        subprocess.Popen(
+            command,
+            env=environment(env or {}),
+            cwd=cwd or ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
         try:
             stdout, stderr = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -102,9 +110,17 @@ def submit(
             stdout, stderr = process.communicate()
             raise AssertionError(
                 f"spark-submit {script} still ran after {timeout:.0f} s; the end of its stderr:\n"
-                f"{stderr[-3000:]}"
+                f"{(log.read_text() if log else stderr)[-3000:]}"
             ) from None
+    if log:
+        stderr = log.read_text()
     return Submitted(process.returncode, stdout, stderr, time.monotonic() - start)
+
+
+def documented(name: str) -> list[str]:
+    """Words of the last line of the read-me's block behind `<!-- command: name -->`."""
+    behind = (ROOT / "README.md").read_text().partition(f"<!-- command: {name} -->\n```sh\n")[2]
+    return shlex.split(behind.partition("\n```")[0].splitlines()[-1])
 
 
 def _spark_submit() -> str:
@@ -115,7 +131,7 @@ def _spark_submit() -> str:
     return found
 
 
-def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
+def environment(changes: Mapping[str, str | None]) -> dict[str, str]:
     """The environment of an operator who has activated the environment of this Python."""
     bin_folder = str(Path(sys.executable).parent)
     environ = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}

@@ -11,7 +11,7 @@ import structlog
 from mcspark.errors import McsparkError
 from mcspark.runtime.executors import executors, slots
 from mcspark.runtime.logs import configure_logs
-from mcspark.runtime.preflight import check_executors
+from mcspark.runtime.preflight import check_executors, check_lightgbm
 from mcspark.runtime.session import finish, spark_session
 
 
@@ -39,6 +39,8 @@ def main() -> None:
         spark = spark_session("probe", needs_lightgbm=options.lightgbm)
         if options.preflight:
             check_executors(spark)
+            if options.lightgbm:
+                check_lightgbm(spark)
         summary["rows"] = fit(spark) if options.lightgbm else spark.range(200).count()
         summary["slots"] = slots(spark)
         summary["executors"] = len(executors(spark))
