@@ -57,3 +57,16 @@ def slots(spark: SparkSession, wait_seconds: float = 60) -> int:
                 "the cluster is full, or its workers are down."
             )
         time.sleep(0.2)
+
+
+def settled_slots(spark: SparkSession, quiet_seconds: float = 1.0) -> int:
+    """:func:`slots` once no executor has come for a while: they register one after another."""
+    count = slots(spark)
+    if spark.sparkContext.master.partition("[")[0] == "local":
+        return count
+    since = time.monotonic()
+    while time.monotonic() - since < quiet_seconds:
+        time.sleep(0.1)
+        if (now := slots(spark)) != count:
+            count, since = now, time.monotonic()
+    return count

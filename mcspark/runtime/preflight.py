@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from mcspark.errors import ConfigurationError
-from mcspark.runtime.executors import slots
+from mcspark.runtime.executors import settled_slots, slots
 
 LIBRARIES = {"NumPy": "numpy", "pyarrow": "pyarrow", "pandas": "pandas", "mcspark": "mcspark"}
 UNKNOWN = "unknown"
@@ -29,7 +29,9 @@ _LOAD = "java_method('com.microsoft.azure.synapse.ml.lightgbm.LightGBMUtils', 'i
 
 
 def check_executors(spark: SparkSession) -> None:
-    """Compare Python, NumPy, pyarrow and mcspark of every executor with the driver's.
+    """Compare Python, NumPy, pandas, pyarrow and mcspark of every executor with the driver's.
+
+    Executors that come later, to a job that lets them, are not looked at.
 
     Raises
     ------
@@ -38,7 +40,7 @@ def check_executors(spark: SparkSession) -> None:
     """
     probe = make_probe(HOLD_SECONDS)
     driver = next(iter(probe(())))
-    tasks = slots(spark)
+    tasks = settled_slots(spark)
     try:
         found = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(probe).collect()
     except Py4JJavaError as error:
