@@ -199,25 +199,50 @@ def _blocks(
     """Results of the trials of each block, from the store where it has them."""
     started = time.monotonic()
     told = started
-    kept = {name: store.read(name) for _, name in blocks}
+    kept = {name: block_of(store.read(name), kind, len(trials)) for trials, name in blocks}
     running = {
         name: [pool.submit(trial, report=kind == "report") for trial in trials]
         for trials, name in blocks
         if kept[name] is None
     }
     for place, (trials, name) in enumerate(blocks, 1):
-        text = kept[name]
-        if text is None:
+        found = kept.pop(name)
+        if found is None:
             text = json.dumps([future.result() for future in running.pop(name)])
             store.write(name, text)
-            kept[name] = text
+            found = json.loads(text)
         if time.monotonic() - told > _QUIET_SECONDS or place == len(blocks):
             told = time.monotonic()
             log.info(
                 f"{kind}: {place} of {len(blocks)} blocks", task=task, method=trials[0].method,
                 seconds=round(told - started),
             )  # fmt: skip
-        yield json.loads(text)
+        yield found
+
+
+def block_of(text: str | None, kind: str, trials: int) -> list[Any] | None:
+    """The results in a kept text; None where there is none, or it is no block of so many trials.
+
+    The file is not trusted: a block that is damaged or of another shape runs again.
+    """
+    try:
+        found = json.loads(text) if text is not None else None
+    except (ValueError, RecursionError):
+        return None
+    right = _is_value if kind == "validate" else _is_report
+    return found if isinstance(found, list) and len(found) == trials and all(map(right, found)) else None
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_report(rows: Any) -> bool:
+    return isinstance(rows, list) and all(
+        isinstance(row, list) and len(row) == 3 and isinstance(row[0], str)
+        and (row[1] is None or type(row[1]) is int) and (row[2] is None or _is_value(row[2]))
+        for row in rows
+    )  # fmt: skip
 
 
 def digest(sweep: Sweep, grids: Mapping[str, Sequence[Setting]], engine: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import signal
 import sys
 import tempfile
@@ -153,7 +154,6 @@ FAULTS: dict[str, Callable[[], None]] = {
 
 
 def main(fault: str, file: str) -> None:
-    from mcspark.cli import app
     from mcspark.runtime.session import finish
 
     FAULTS[fault]()
@@ -164,9 +164,11 @@ def main(fault: str, file: str) -> None:
         raise SystemExit(code)
 
     run.finish = keep_session  # type: ignore[assignment,attr-defined]
-    for arguments in json.loads(Path(file).read_text()):
+    for job, *arguments in json.loads(Path(file).read_text()):
+        script = str(Path(__file__).resolve().parents[2] / "jobs" / f"{job}.py")
+        sys.argv = [script, *arguments]
         try:
-            app(arguments, standalone_mode=False)
+            runpy.run_path(script, run_name="__main__")
         except SystemExit as error:
             sys.stdout.write(json.dumps({"exit_code": error.code, **TOLD}) + "\n")
             sys.stdout.flush()

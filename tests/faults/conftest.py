@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -85,8 +86,9 @@ def read(path: str | Path) -> pd.DataFrame:
 
 
 def run_job(spark: Any, *arguments: str) -> Done:
-    """A job by its command line; its session outlives it."""
-    from mcspark.cli import app
+    """A job as ``jobs/NAME.py ARGUMENTS`` runs it; the session outlives it."""
+    job, *rest = arguments
+    script = str(ROOT / "jobs" / f"{job}.py")
 
     def end(_: Any, code: int) -> None:
         raise SystemExit(code)
@@ -96,9 +98,10 @@ def run_job(spark: Any, *arguments: str) -> Done:
         mock.patch("mcspark.pipelines.run.finish", end),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
+        mock.patch.object(sys, "argv", [script, *rest]),
         pytest.raises(SystemExit) as ended,
     ):
-        app(list(arguments), standalone_mode=False)
+        runpy.run_path(script, run_name="__main__")
     structlog.reset_defaults()
     assert ended.value.code is not None
     return Done(int(ended.value.code), json.loads(out.getvalue().splitlines()[-1]), err.getvalue())

@@ -64,3 +64,11 @@ def test_an_audit_of_no_rows(world):
     done = world.ran("audit", allow_empty=True)
     assert (done.summary["rows"]["in"], done.summary["metrics"]) == (0, {})
     assert len(pd.read_parquet(done.summary["paths"]["metrics"], partitioning=None)) == 0
+
+
+@pytest.mark.parametrize("job", ["score", "calibrate"])
+def test_a_refused_first_run_leaves_no_folder(world, job):
+    message, _ = no_rows(world)
+    new = world.root / "new" / "place"
+    world.refused(message, job=job, output={"path": str(new / "calibrated")})
+    assert not new.parent.exists()

@@ -33,6 +33,7 @@ from mcspark.data.journal import Entry, parse_entry
 from mcspark.data.lease import _parse as parse_lease
 from mcspark.data.manifest import parse_manifest
 from mcspark.ml.persistence import _digest, _plain, model_from_text
+from mcspark.ml.tuning import block_of
 
 INPUTS = int(os.environ.get("MCSPARK_FUZZ", "400"))
 fuzzed = settings(
@@ -191,6 +192,19 @@ def test_journals(text):
     assert isinstance(entry, Entry)
     assert ".." not in entry.run_id
     assert "/" not in entry.run_id
+
+
+BLOCK = json.dumps([[["mc_error", 20, 0.1], ["loss", None, 0.2]], [["mc_error", 20, None]]])
+
+
+@fuzzed
+@given(texts(BLOCK))
+def test_kept_trials_of_a_comparison(text):
+    """A block of two reports, or one that runs again."""
+    found = block_of(text, "report", 2)
+    assert found is None or (len(found) == 2 and all(len(row) == 3 for report in found for row in report))
+    values = block_of(text, "validate", 1)
+    assert values is None or all(isinstance(value, int | float) for value in values)
 
 
 CONFIGURATION = """

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -49,3 +52,19 @@ def test_an_output_that_cannot_be_made_is_a_usage_error(spark: SparkSession, tmp
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match="cannot create"):
         publish(spark, str(tmp_path / "file" / "out"), {"a": spark.range(3)})
+
+
+def test_what_a_killed_process_left_is_mended(spark: SparkSession, tmp_path: Path) -> None:
+    """It died between its renames: the old table comes back, and what it had staged goes."""
+    publish(spark, str(tmp_path), {"a": spark.range(3), "b": spark.range(4)})
+    ended = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip()
+    dead = tmp_path / f"_staging-{socket.gethostname()}-{ended}-0a1b"
+    alive = tmp_path / f"_staging-{socket.gethostname()}-{os.getpid()}-0a1b"
+    for folder in (dead / "old", dead / "new", alive / "new"):
+        folder.mkdir(parents=True)
+    (tmp_path / "a").rename(dead / "old" / "a")
+    failing = spark.range(10).selectExpr("IF(id = 9, raise_error('broken'), id) AS id")
+    with pytest.raises(Exception, match="broken"):
+        publish(spark, str(tmp_path), {"a": failing})
+    assert spark.read.parquet(str(tmp_path / "a")).count() == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([alive.name, "a", "b"])

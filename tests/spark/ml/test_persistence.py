@@ -150,3 +150,15 @@ def test_too_large_a_file_is_refused(spark, saved, tmp_path, monkeypatch):
 def test_nothing_is_pickled(saved):
     names = {p.suffix for p in Path(saved).rglob("*") if p.is_file() and not p.name.startswith((".", "_"))}
     assert names <= {".json", ".txt", ".parquet"}
+
+
+def test_a_loaded_model_is_saved_whole(fitted, saved, tmp_path):
+    """With the LightGBM texts, which scoring does not read; without them where they were lost."""
+    model = MulticalibratorModel.load(str(saved))
+    model.save(str(tmp_path / "again"))
+    assert (tmp_path / "again" / "trees_0.txt").read_bytes() == (saved / "trees_0.txt").read_bytes()
+    model.write().overwrite().save(str(tmp_path / "again"))  # over itself
+    (tmp_path / "again" / "trees_0.txt").unlink()
+    without = MulticalibratorModel.load(str(tmp_path / "again"))
+    assert without.texts == ()
+    assert without.calibrator.to_dict() == model.calibrator.to_dict()
