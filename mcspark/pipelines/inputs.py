@@ -15,14 +15,14 @@ from mcspark.core.groups import Family
 from mcspark.data.contract import FAULTS, RowReport, accepted, apply_row_rules, enforce, inspect, rejected
 from mcspark.data.join import UNMATCHED, join_attributes, mark_unmatched, refuse_unmatched, unmatched_counts
 from mcspark.data.keys import check_unique, key_census, supersede
-from mcspark.data.schema import as_numbers, check_attribute_schema, check_scored_schema, resolve_columns
-from mcspark.data.tables import read_table, where
-from mcspark.errors import ConfigurationError
+from mcspark.data.schema import as_numbers
+from mcspark.data.tables import where
 from mcspark.ml.cells import FixedPoint
 from mcspark.ml.groups import category_name, with_categories
 from mcspark.ml.split import SPLIT, check_given_split, role
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.run import Run
+from mcspark.pipelines.schemas import read_schemas
 from mcspark.runtime.columns import column
 
 log = structlog.get_logger(__name__)
@@ -137,6 +137,14 @@ class Inputs:
         """The same rows read back from where they were written."""
         return replace(self, frame=frame, kept=True)
 
+    def ordered(self) -> Inputs:
+        """The same rows, those of each task by their key: what arrived in any order is written in this one.
+
+        A merge join leaves them so, and then nothing is sorted.
+        """
+        key = [column(k) for k in self.scored.key]
+        return replace(self, frame=self.frame.sortWithinPartitions(*key))
+
     def rows(self) -> dict[str, int]:
         """Counts of the summary line."""
         return {
@@ -167,32 +175,13 @@ def read_inputs(
     ContractError
         Whatever breaks the contract of the input.
     """
-    config, spark, scored = run.config, run.spark, run.config.scored
-    if not families:
-        raise ConfigurationError(f"{run.job} needs groups; name columns or predicates below groups")
-    if needs_label and not scored.label:
-        raise ConfigurationError(f"{run.job} needs labels; name their column by scored.label")
+    config, scored = run.config, run.config.scored
     with run.stage("read", "read the schemas"):
-        raw = read_table(spark, scored)
-        attributes = [read_table(spark, table) for table in config.attributes]
-        with_label = bool(scored.label) and (needs_label or scored.label in raw.columns)
-        from_scored, from_tables = resolve_columns(
-            columns, raw.columns, _used(scored, with_label), attributes
-        )
-        split = config.split
-        if not needs_label and split.column not in raw.columns:
-            split = split.model_copy(update={"column": None})  # nothing is learned: the hash will do
-        keep = [*from_scored, *_extra(config, split)]
-        keep = [name for name in dict.fromkeys(keep) if name not in _used(scored, with_label)]
-        source = where(scored)
-        check_scored_schema(raw, scored, source=source, with_label=with_label, keep=keep)
-        numeric = {f.column for f in families if f.kind in ("bins", "divide")}
-        for frame, table, names in zip(attributes, config.attributes, from_tables, strict=True):
-            check_attribute_schema(
-                frame, table, source=where(table), needed=names,
-                numeric=[n for n in names if n in numeric], scored_schema=raw.schema,
-            )  # fmt: skip
-    ruled = apply_row_rules(raw, scored, with_label=with_label, keep=keep)
+        tables = read_schemas(run, families, columns, needs_label=needs_label)
+    with_label, split, from_tables = tables.with_label, tables.split, tables.from_tables
+    attributes, numeric = tables.attributes, tables.numeric
+    source = where(scored)
+    ruled = apply_row_rules(tables.raw, scored, with_label=with_label, keep=tables.keep)
     if scored.dedupe:
         ruled = supersede(ruled, scored.key, scored.dedupe.latest_by)
     with run.stage("check", "check the rows and the keys") as told:
@@ -224,16 +213,6 @@ def read_inputs(
         frame, ruled, report, scored, tuple(config.attributes), source, with_label,
         origins=(clean, *numbers), absent=absent,
     )  # fmt: skip
-
-
-def _used(scored: ScoredTable, with_label: bool) -> list[str]:
-    names = [*scored.key, scored.score, scored.label if with_label else None, scored.weight]
-    return [name for name in names if name]
-
-
-def _extra(config: Config, split: Split) -> list[str]:
-    latest = config.scored.dedupe.latest_by if config.scored.dedupe else None
-    return [name for name in (latest, split.column) if name]
 
 
 def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame]) -> tuple[int | None, ...]:

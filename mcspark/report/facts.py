@@ -83,6 +83,12 @@ class RunFacts:
         return self.last("mc_error_low", self.grid), self.last("mc_error_high", self.grid)
 
     @property
+    def surprising(self) -> tuple[int, ...]:
+        """Grids on which chance does not explain the error of the score that the run is about."""
+        found = {m: self.last("p_value", m) for m in self.table.grids}
+        return tuple(m for m, p_value in found.items() if p_value is not None and p_value < SURPRISE)
+
+    @property
     def standing(self) -> Standing:
         """Whether chance explains what is left of the error; if not, whether it fell."""
         p_value, (before, after) = self.last("p_value", self.grid), self.change("mc_error", self.grid)

@@ -95,7 +95,7 @@ def correction_map(curves: pd.DataFrame, groups: Sequence[str], stage: int = 0, 
         groups,
         title=f"Correction of each group, stage {stage + 1}",
         across="score that comes in (0 to 1)",
-        unit=f"added to members' scores ({UNITS[link]})",
+        unit=f"added to members' scores\n({UNITS[link]})",
         scale=max(peak, 1e-6),
     )
 

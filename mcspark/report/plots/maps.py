@@ -48,7 +48,7 @@ def gap_map(metrics: pd.DataFrame, stage: str = "before", scale: float | None = 
         names,
         title=f"Score less label, {stage}",
         across="score (0 to 1)",
-        unit=f"mean score − mean label; grey: fewer than {FEW_ROWS} rows",
+        unit=f"mean score − mean label\ngrey: fewer than {FEW_ROWS} rows",
         scale=scale,
     )
 

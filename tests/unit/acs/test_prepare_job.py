@@ -1,31 +1,29 @@
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from mcspark.acs.persons import check_inputs
+from mcspark.cli import prepare_acs
 from mcspark.errors import ConfigurationError
-
-JOB = Path(__file__).resolve().parents[3] / "jobs" / "prepare_acs.py"
+from mcspark.runtime import session
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch):
-    spec = importlib.util.spec_from_file_location("prepare_acs", JOB)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-
     def no_session(*_: object) -> None:
         raise AssertionError("a JVM would have been started")
 
-    monkeypatch.setattr(module, "spark_session", no_session)
+    monkeypatch.setattr(session, "spark_session", no_session)
+    app = typer.Typer()
+    app.command()(prepare_acs)
 
     def call(*arguments: str) -> Result:
-        return CliRunner().invoke(module.app, [*arguments], env={"COLUMNS": "120"})
+        return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "120"})
 
     return call
 

@@ -1,4 +1,4 @@
-"""The command line: options in, exit codes out. No JVM starts before the configuration is good."""
+"""The jobs inside ``spark-submit``: options in, exit codes out. A bad configuration starts no session."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+from mcspark.cli.prepare import prepare_acs
 
 if TYPE_CHECKING:
     from mcspark.config import Config
@@ -34,6 +36,24 @@ class LogFormat(str, Enum):
 
 LogOption = Annotated[LogFormat, typer.Option("--log-format", help="Log lines for people or for machines.")]
 
+
+class JobName(str, Enum):
+    """A job that reads tables."""
+
+    calibrate = "calibrate"
+    score = "score"
+    audit = "audit"
+    compare = "compare"
+
+
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "calibrate": ("output", "model"),
+    "score": ("output", "model"),
+    "audit": ("output",),
+    "compare": ("compare.output",),
+}
+"""Sections that a job cannot do without."""
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 
 
@@ -53,7 +73,7 @@ def calibrate(
     if config is None:
         _run("calibrate", log_format, lambda: default_run.configuration(given), body,
              needs_lightgbm=needs_lightgbm, prepare=default_run.prepare)  # fmt: skip
-    _run("calibrate", log_format, _loader(config, given, "output", "model"), body,
+    _run("calibrate", log_format, _loader(config, given, *NEEDS["calibrate"]), body,
          needs_lightgbm=needs_lightgbm)  # fmt: skip
 
 
@@ -64,7 +84,7 @@ def score(
     """Apply a saved calibrator to a scored table; needs no labels and no LightGBM."""
     from mcspark.pipelines.score import score as body  # noqa: PLC0415
 
-    _run("score", log_format, _loader(config, set_ or (), "output", "model"), body)
+    _run("score", log_format, _loader(config, set_ or (), *NEEDS["score"]), body)
 
 
 @app.command()
@@ -74,7 +94,7 @@ def audit(
     """Measure multicalibration of a scored table; nothing is fitted."""
     from mcspark.pipelines.audit import audit as body  # noqa: PLC0415
 
-    _run("audit", log_format, _loader(config, set_ or (), "output"), body)
+    _run("audit", log_format, _loader(config, set_ or (), *NEEDS["audit"]), body)
 
 
 @app.command()
@@ -85,8 +105,21 @@ def compare(
     from mcspark.pipelines.compare import compare as body  # noqa: PLC0415
     from mcspark.pipelines.compare import needs_lightgbm  # noqa: PLC0415
 
-    _run("compare", log_format, _loader(config, set_ or (), "compare.output"), body,
+    _run("compare", log_format, _loader(config, set_ or (), *NEEDS["compare"]), body,
          needs_lightgbm=needs_lightgbm)  # fmt: skip
+
+
+@app.command()
+def check(
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    job: Annotated[JobName, typer.Option("--for", help="The job to check for.")] = JobName.calibrate,
+    log_format: LogOption = LogFormat.text,
+) -> None:
+    """Check a configuration and the schemas of its tables; no row is read, and nothing is written."""
+    from mcspark.pipelines.check import check as body  # noqa: PLC0415
+
+    _run("check", log_format, _loader(config, set_ or (), *NEEDS[job.value]), body(job.value))
 
 
 @app.command()
@@ -141,6 +174,4 @@ def _run(
     run_job(job, run_id, load, body, **options)
 
 
-def main() -> None:
-    """Entry point of the ``mcspark`` command."""
-    app()
+app.command(name="prepare-acs")(prepare_acs)

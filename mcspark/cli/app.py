@@ -1,0 +1,91 @@
+"""The command ``mcspark``: every job through ``spark-submit``, and what needs no Spark at all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from mcspark.cli import jobs
+from mcspark.cli.launch import SparkOptions, launch
+from mcspark.errors import McsparkError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Multicalibrated scores for every group. Jobs run through spark-submit: --master, --conf KEY=VALUE "
+    "and --submit '...' go to it, everything else to the job.",
+)
+
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+def _job_command(name: str) -> Callable[..., None]:
+    def command(
+        context: typer.Context,
+        master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or yarn.")] = None,
+        conf: Annotated[
+            list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeatable.")
+        ] = None,
+        submit: Annotated[
+            str, typer.Option(help="Further options of spark-submit, quoted as one word.")
+        ] = "",
+    ) -> None:
+        inner = typer.main.get_command(jobs.app).commands[name]  # type: ignore[attr-defined]
+        if "--help" in context.args:
+            typer.echo(_SPARK_HELP)
+        # Wrong options are told here, in a moment, and --help ends here; the job reads them again.
+        inner.make_context(f"mcspark {name}", list(context.args))
+        with_exit_code(lambda: launch(name, context.args, SparkOptions(master, conf or (), submit)))
+
+    return command
+
+
+_SPARK_HELP = "Of spark-submit: --master TEXT, --conf KEY=VALUE (repeatable), --submit 'OPTIONS'. Of the job:"
+
+
+def with_exit_code(action: Callable[[], None]) -> None:
+    """Run it; an error of the user's is one message and its exit code."""
+    try:
+        action()
+    except McsparkError as error:
+        typer.echo(f"mcspark: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+for _name, _command in typer.main.get_command(jobs.app).commands.items():  # type: ignore[attr-defined]
+    _summary = (_command.help or "").split("\n\n")[0]
+    app.command(name=_name, help=_summary, context_settings=_PASSED_ON)(_job_command(_name))
+
+
+@app.command()
+def show(
+    path: Annotated[str, typer.Argument(help="A model's folder, a manifest, or a metrics table.")],
+    groups: Annotated[int, typer.Option(min=0, help="Groups to list, the worst first.")] = 10,
+) -> None:
+    """Print a model, a manifest or a metrics table as a readable table."""
+    from mcspark.cli.show import shown  # noqa: PLC0415
+
+    with_exit_code(lambda: typer.echo(shown(path, groups)))
+
+
+@app.command()
+def init(
+    scored: Annotated[str, typer.Argument(help="The scored table: Parquet or CSV, a file or a folder.")],
+    attributes: Annotated[
+        list[str] | None, typer.Argument(help="Tables of group attributes with the same key.")
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write it.")] = "mcspark.yaml",
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+) -> None:
+    """Write a commented configuration guessed from the columns of your tables, and say what was guessed."""
+    from mcspark.cli.init import write_configuration  # noqa: PLC0415
+
+    def write() -> None:
+        for line in write_configuration(scored, attributes or (), output, force=force):
+            typer.echo(line)
+
+    with_exit_code(write)

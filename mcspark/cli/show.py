@@ -1,0 +1,207 @@
+"""What a model, a manifest or a metrics table says, as readable text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mcspark.cli.text import text_table
+from mcspark.errors import ContractError
+from mcspark.report.facts import count, number
+from mcspark.report.metrics_table import MetricsTable
+
+if TYPE_CHECKING:
+    from mcspark.ml.multicalibrator import MulticalibratorModel
+
+MAX_BYTES = 64 * 1024 * 1024
+
+
+def shown(path: str, groups: int = 10) -> str:
+    """Readable text about what is at a path of this machine.
+
+    Parameters
+    ----------
+    path : str
+        Folder of a model or of a metrics table, a manifest, or a Parquet file of metrics.
+    groups : int
+        Groups to list.
+
+    Raises
+    ------
+    ContractError
+        If it is none of these, or cannot be read.
+    """
+    place = Path(path.removeprefix("file:"))
+    if not place.exists():
+        raise ContractError(
+            f"{path}: nothing is there; name a model's folder, a manifest (JSON) or a metrics table, "
+            "copied to this machine"
+        )
+    try:
+        if place.is_dir() and (place / "model.json").is_file():
+            return _model(place / "model.json", groups)
+        if place.suffix == ".json":
+            plain = json.loads(_text(place))
+            if isinstance(plain, dict) and "calibrator" in plain:
+                return _model(place, groups)
+            return _manifest(plain)
+        return _metrics(pd.read_parquet(place), groups)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ContractError(f"{path}: no model, manifest or metrics table of mcspark ({error})") from error
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"larger than {MAX_BYTES} bytes")
+    return path.read_text(encoding="utf-8")
+
+
+def _model(path: Path, groups: int) -> str:
+    from mcspark.ml.multicalibrator import MulticalibratorModel  # noqa: PLC0415  (slow to import)
+    from mcspark.ml.persistence import model_from_plain  # noqa: PLC0415
+
+    plain = json.loads(_text(path))
+    model: MulticalibratorModel = model_from_plain(MulticalibratorModel, plain)
+    parts = [
+        f"Calibrator: {model.method}, {len(model.fitted.names)} groups, written by mcspark {plain['mcspark']}"
+    ]
+    if model.stages and model.stages.stages:
+        parts.append(_stages(model))
+        parts.append(_corrections(model, groups))
+        pairs = model.pairs().head(groups)
+        if len(pairs):
+            rows = pairs[["first", "second", "stage", "correction"]].itertuples(index=False)
+            table = text_table(
+                ("group", "and group", "stage", "correction"),
+                [(a, b, str(stage + 1), f"{value:+.4f}") for a, b, stage, value in rows],
+            )
+            parts.append(f"Largest pair terms\n{table}")
+    if model.fitted.dropped:
+        listed = text_table(("category", "why"), model.fitted.dropped[:groups])
+        parts.append(f"Categories that are no group ({len(model.fitted.dropped)} in all)\n{listed}")
+    return "\n\n".join(parts)
+
+
+def _stages(model: MulticalibratorModel) -> str:
+    assert model.stages is not None
+    rows = [
+        (
+            str(i),
+            count(stage.trees),
+            stage.link,
+            count(len(stage.form.thresholds)),
+            count(len(stage.form.pairs)),
+        )
+        for i, stage in enumerate(model.stages.stages, start=1)
+    ]
+    return "Stages\n" + text_table(("stage", "trees", "link", "thresholds", "pair terms"), rows)
+
+
+def _corrections(model: MulticalibratorModel, groups: int) -> str:
+    every, curves = "(every row)", model.curves()
+    curves["group"] = curves["group"].fillna(every)
+    curves["area"] = curves["correction"] * (curves["upper"] - curves["lower"])
+    found = curves.groupby(["stage", "group"], sort=False).agg(
+        mean=("area", "sum"), least=("correction", "min"), most=("correction", "max")
+    )
+    found["size"] = np.where(found.index.get_level_values("group") == every, np.inf, found.abs().max(axis=1))
+    found = found[found["size"] > 0].sort_values("size", ascending=False, kind="stable").reset_index()
+    found = found.groupby("stage").head(groups + 1).sort_values("stage", kind="stable")
+    columns = (found[name].tolist() for name in ("stage", "group", "mean", "least", "most"))
+    rows = [
+        (str(s + 1), g, f"{mean:+.4f}", f"{low:+.4f}", f"{high:+.4f}")
+        for s, g, mean, low, high in zip(*columns, strict=True)
+    ]
+    table = text_table(("stage", "group", "mean", "least", "most"), rows)
+    return f"Corrections over the score range, largest first (of {len(model.fitted.names)} groups)\n{table}"
+
+
+def _manifest(plain: Any) -> str:
+    if not isinstance(plain, dict) or not {"run_id", "job", "status"} <= set(plain):
+        raise ValueError("it has no run_id, job and status")
+    parts = [f"Run {plain['run_id']}: {plain['job']}, {plain['status']}"]
+    if plain.get("error"):
+        parts.append(str(plain["error"]))
+    if rows := plain.get("rows"):
+        parts.append("Rows\n" + text_table(list(rows), [[count(n) for n in rows.values()]]))
+    if reasons := plain.get("rejected_by_reason"):
+        parts.append(
+            "Rejected\n" + text_table(("reason", "rows"), [(k, count(n)) for k, n in reasons.items()])
+        )
+    if metrics := plain.get("metrics"):
+        parts.append(_summary(metrics))
+    if paths := plain.get("paths"):
+        parts.append("Paths\n" + "\n".join(f"{name}: {place}" for name, place in paths.items()))
+    if seconds := plain.get("seconds"):
+        parts.append(
+            "Seconds\n" + text_table(("stage", "seconds"), [(k, f"{v:.1f}") for k, v in seconds.items()])
+        )
+    if versions := plain.get("versions"):
+        parts.append(", ".join(f"{name} {version}" for name, version in versions.items()))
+    return "\n\n".join(parts)
+
+
+def _summary(metrics: Mapping[str, Any]) -> str:
+    rows = []
+    for stage, found in metrics.items():
+        for m, level in found["by_level"].items():
+            rows.append(
+                (
+                    stage, m, number(level["mc_error"]), number(level["noise_floor"]),
+                    number(level.get("p_value"), 3), str(level["worst_group"]),
+                )
+            )  # fmt: skip
+    lines = [
+        f"{stage}: worst group's smECE {number(found['worst_group_smece'])}, loss {number(found['loss'])}"
+        for stage, found in metrics.items()
+    ]
+    head = ("score", "levels", "MC error", "noise floor", "p-value", "worst group")
+    return "\n".join([text_table(head, rows), *lines])
+
+
+def _metrics(frame: pd.DataFrame, groups: int) -> str:
+    table = MetricsTable(frame)
+    rows = [
+        [
+            str(m), *[number(table.value(stage, "mc_error", m)) for stage in table.stages],
+            number(table.value(table.last, "noise_floor", m)),
+            number(table.value(table.last, "p_value", m), 3),
+            table.group(table.last, "mc_error", m) or "–",
+        ]
+        for m in table.grids
+    ]  # fmt: skip
+    head = [
+        "levels",
+        *[f"MC error {stage}" for stage in table.stages],
+        "noise floor",
+        "p-value",
+        "worst group",
+    ]
+    parts = [text_table(head, rows)]
+    parts += [
+        f"{stage}: {count(table.value(stage, 'rows'))} rows, loss {number(table.value(stage, 'loss'))}, "
+        f"worst group's smECE {number(table.value(stage, 'worst_group_smece'))} "
+        f"({table.group(stage, 'worst_group_smece') or '–'})"
+        for stage in table.stages
+    ]
+    names = table.worst_first()[:groups]
+    if names:
+        columns = [table.by_group(table.last, "group_rows"), table.by_group(table.last, "share")]
+        errors = [table.by_group(stage, "group_mc_error", table.grid) for stage in table.stages]
+        listed = text_table(
+            ["group", "rows", "share", *[f"MC error {stage}" for stage in table.stages]],
+            [
+                [
+                    name, count(columns[0][name]), f"{100 * columns[1][name]:.1f} %",
+                    *[number(error[name]) for error in errors],
+                ]
+                for name in names
+            ],
+        )  # fmt: skip
+        parts.append(f"Worst groups at {table.grid} levels\n{listed}")
+    return "\n\n".join(parts)

@@ -1,0 +1,1 @@
+"""What ``spark-submit`` runs for the command ``mcspark``; Python adds this folder to its path."""

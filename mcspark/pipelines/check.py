@@ -1,0 +1,56 @@
+"""Checking a configuration against its tables: schemas are read, no row is, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcspark.config import required
+from mcspark.data.tables import where
+from mcspark.ml.groups import GroupSet
+from mcspark.ml.multicalibrator import MulticalibratorModel
+from mcspark.pipelines.run import Run
+from mcspark.pipelines.schemas import read_schemas
+
+
+def check(job: str) -> Callable[[Run], dict[str, Any]]:
+    """The body that checks what a job would meet; ``score`` would take the groups of the saved model.
+
+    Returns
+    -------
+    callable
+        From a run to the summary: what each table is used for.
+    """
+
+    def body(run: Run) -> dict[str, Any]:
+        config = run.config
+        if job == "score":
+            fitted = MulticalibratorModel.load(required(config.model, "model").path).fitted
+            families, columns = fitted.families, fitted.columns
+        else:
+            plan = GroupSet.from_config(config.groups)
+            families, columns = plan.families, tuple(plan.columns)
+        found = read_schemas(run, families, columns, needs_label=job != "score")
+        scored = config.scored
+        names = [where(scored), *map(where, config.attributes)]
+        frames = [found.raw, *found.attributes]
+        groups = [found.from_scored, *found.from_tables]
+        return {
+            "status": "ok",
+            "run_id": run.run_id,
+            "job": job,
+            "tables": [
+                {
+                    "table": name,
+                    "columns": len(frame.columns),
+                    "key": {k: frame.schema[k].dataType.simpleString() for k in scored.key},
+                    "groups": {g: frame.schema[g].dataType.simpleString() for g in used},
+                }
+                for name, frame, used in zip(names, frames, groups, strict=True)
+            ],
+            "score": scored.score,
+            "label": scored.label if found.with_label else None,
+            "weight": scored.weight,
+        }
+
+    return body

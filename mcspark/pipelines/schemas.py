@@ -1,0 +1,105 @@
+"""The tables of a run by their schemas alone: what is there, where each group column comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from mcspark.config import Config, ScoredTable, Split
+from mcspark.core.groups import Family
+from mcspark.data.schema import check_attribute_schema, check_scored_schema, resolve_columns
+from mcspark.data.tables import read_table, where
+from mcspark.errors import ConfigurationError
+from mcspark.pipelines.run import Run
+
+
+@dataclass(frozen=True)
+class Schemas:
+    """The tables, and what of them is used; no row has been read.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The scored table.
+    attributes : tuple of DataFrame
+    from_scored : tuple of str
+        Group columns of the scored table.
+    from_tables : tuple of tuple of str
+        Group columns of each attribute table.
+    with_label : bool
+        Whether labels are read.
+    split : Split
+        The split, by the hash where its column is not needed and not there.
+    keep : tuple of str
+        Columns of the scored table that go along: group columns, those of ``dedupe`` and ``split``.
+    numeric : frozenset of str
+        Group columns that must be numbers.
+    """
+
+    raw: DataFrame
+    attributes: tuple[DataFrame, ...]
+    from_scored: tuple[str, ...]
+    from_tables: tuple[tuple[str, ...], ...]
+    with_label: bool
+    split: Split
+    keep: tuple[str, ...]
+    numeric: frozenset[str]
+
+
+def read_schemas(
+    run: Run, families: tuple[Family, ...], columns: Sequence[str], *, needs_label: bool
+) -> Schemas:
+    """Open the tables and check their columns and types.
+
+    Parameters
+    ----------
+    run : Run
+    families : tuple of Family
+        Group definitions, or those of a fitted calibrator.
+    columns : sequence of str
+        Attribute columns that they read.
+    needs_label : bool
+        Whether the label column must be there; otherwise it is passed through where it is.
+
+    Raises
+    ------
+    ContractError
+        With everything that is wrong with a table.
+    ConfigurationError
+        If there are no groups, or labels are needed and not named.
+    """
+    config, scored = run.config, run.config.scored
+    if not families:
+        raise ConfigurationError(f"{run.job} needs groups; name columns or predicates below groups")
+    if needs_label and not scored.label:
+        raise ConfigurationError(f"{run.job} needs labels; name their column by scored.label")
+    raw = read_table(run.spark, scored)
+    attributes = tuple(read_table(run.spark, table) for table in config.attributes)
+    with_label = bool(scored.label) and (needs_label or scored.label in raw.columns)
+    used = _used(scored, with_label)
+    from_scored, from_tables = resolve_columns(columns, raw.columns, used, attributes)
+    split = config.split
+    if not needs_label and split.column not in raw.columns:
+        split = split.model_copy(update={"column": None})  # nothing is learned: the hash will do
+    wanted = dict.fromkeys([*from_scored, *_extra(config, split)])
+    keep = tuple(name for name in wanted if name not in used)
+    check_scored_schema(raw, scored, source=where(scored), with_label=with_label, keep=keep)
+    numeric = frozenset(f.column for f in families if f.kind in ("bins", "divide"))
+    for frame, table, names in zip(attributes, config.attributes, from_tables, strict=True):
+        check_attribute_schema(
+            frame, table, source=where(table), needed=names,
+            numeric=[n for n in names if n in numeric], scored_schema=raw.schema,
+        )  # fmt: skip
+    return Schemas(raw, attributes, from_scored, from_tables, with_label, split, keep, numeric)
+
+
+def _used(scored: ScoredTable, with_label: bool) -> list[str]:
+    names = [*scored.key, scored.score, scored.label if with_label else None, scored.weight]
+    return [name for name in names if name]
+
+
+def _extra(config: Config, split: Split) -> list[str]:
+    latest = config.scored.dedupe.latest_by if config.scored.dedupe else None
+    return [name for name in (latest, split.column) if name]

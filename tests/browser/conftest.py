@@ -1,0 +1,67 @@
+"""A real headless Chromium, and reports to open in it; skipped where there is no browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Error, sync_playwright
+from report_runs import audited, calibrated
+
+from mcspark.report.page import render
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    with sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(executable_path=found, chromium_sandbox=False)
+        except Error as error:
+            pytest.skip(f"no browser: install chromium ({str(error).splitlines()[0]})")
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory) -> dict[str, Path]:
+    """Pages on disk: a calibration with two stages, an audit, and one that had nothing to judge."""
+    folder = tmp_path_factory.mktemp("reports")
+    found = {}
+    for name, facts in (
+        ("calibration", calibrated(rounds=2)),
+        ("audit", audited()),
+        ("nothing", audited(nothing=True)),
+    ):
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(render(facts), encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def opened(browser, reports):
+    """Opens a report, as wide and in the colours that a test wants; scripts are off unless it says so."""
+    contexts = []
+
+    def open_report(name="calibration", *, width=1280, scheme="light", scripts=True):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+            offline=True,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(reports[name].as_uri())
+        return page
+
+    requests: list[str] = []
+    open_report.requests = requests
+    yield open_report
+    for context in contexts:
+        context.close()

@@ -1,0 +1,113 @@
+"""The guessed configuration: roles, groups, words about them, and a file that loads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from mcspark.cli.init import write_configuration
+from mcspark.config import load_config
+from mcspark.errors import ConfigurationError, ContractError
+
+
+def people(n=600):
+    rng = np.random.default_rng(2)
+    scored = pd.DataFrame({
+        "household": [f"H{i // 3:05d}" for i in range(n)],
+        "person_id": np.arange(n) % 3,
+        "p_hat": rng.random(n),
+        "outcome": np.where(rng.random(n) < 0.2, np.nan, (rng.random(n) < 0.4).astype(float)),
+        "sample_weight": rng.integers(1, 9, n).astype(float),
+    })  # fmt: skip
+    attributes = scored[["household", "person_id"]].assign(
+        **{
+            "region: 'a' #1": rng.choice(["north", "south"], n),
+            "age": rng.integers(18, 95, n),
+            "occupation": rng.integers(10, 9999, n) // 20 * 10,
+            "employees": np.where(rng.random(n) < 0.3, np.nan, rng.integers(1, 6, n)),
+            "note": [f"text {i}" for i in range(n)],
+            "country": "here",
+        }
+    )
+    return scored, attributes
+
+
+@pytest.fixture(params=["parquet", "csv"])
+def tables(request, tmp_path):
+    scored, attributes = people()
+    for name, table in (("scored", scored), ("attributes", attributes)):
+        (tmp_path / name).mkdir()
+        if request.param == "csv":
+            table.to_csv(tmp_path / name / "part-0.csv", index=False)
+        else:
+            table.to_parquet(tmp_path / name / "part-0.parquet", index=False)
+    return tmp_path, request.param
+
+
+def test_roles_and_groups_are_guessed_and_said(tables):
+    folder, kind = tables
+    output = folder / "out" / "my.yaml"
+    told = write_configuration(str(folder / "scored"), [str(folder / "attributes")], str(output))
+    config = load_config(str(output), environ={}, needs=("output", "model"))
+    assert config.scored.key == ("household", "person_id")
+    assert (config.scored.score, config.scored.label, config.scored.weight) == (
+        "p_hat",
+        "outcome",
+        "sample_weight",
+    )
+    assert config.scored.format == config.attributes[0].format == kind
+    groups = {group.column: group for group in config.groups.columns}
+    assert list(groups) == ["region: 'a' #1", "age", "occupation", "employees"]
+    assert groups["employees"].bins is groups["region: 'a' #1"].bins is None
+    edges = groups["age"].bins
+    assert edges[0] <= 18
+    assert edges[-1] > 94
+    text = output.read_text()
+    assert '# - {column: "note"}' in text
+    words = "\n".join(told)
+    for name in (
+        "household, person_id",
+        "p_hat",
+        "outcome",
+        "sample_weight",
+        "note",
+        "country: one value only",
+    ):
+        assert name in words
+    assert "divide_by" in words
+    assert f"mcspark check --config {output}" in words
+    assert yaml.safe_load(text)["groups"]["min_share"] == 0.01
+
+
+def test_a_file_that_is_there_stays(tables):
+    folder, _ = tables
+    mine = folder / "mine.yaml"
+    mine.write_text("mine")
+    arguments = (str(folder / "scored"), [str(folder / "attributes")], str(mine))
+    with pytest.raises(ConfigurationError, match="--force"):
+        write_configuration(*arguments)
+    assert mine.read_text() == "mine"
+    write_configuration(*arguments, force=True)
+    assert mine.read_text() != "mine"
+
+
+def test_tables_that_do_not_do_are_told(tmp_path):
+    def table(name, columns):
+        path = tmp_path / f"{name}.parquet"
+        pd.DataFrame(columns).to_parquet(path)
+        return str(path)
+
+    good = table("good", {"id": [1, 2, 3], "x": [1, 1, 2]})
+    out = str(tmp_path / "o.yaml")
+    with pytest.raises(ContractError, match=r"no columns that name each row once.*shared: none"):
+        write_configuration(table("no_key", {"code": [1, 2, 3], "score": [0.1, 0.2, 0.3]}), [good], out)
+    with pytest.raises(ContractError, match=r"no numeric column within \[0, 1\]"):
+        write_configuration(table("no_score", {"id": [1, 2, 3], "score": [10.0, 20.0, 3.0]}), [good], out)
+    with pytest.raises(ContractError, match="nothing is there"):
+        write_configuration(str(tmp_path / "gone"), [good], out)
+    with pytest.raises(ContractError, match="no rows"):
+        write_configuration(table("empty", {"id": [], "score": []}), [good], out)
+    with pytest.raises(ConfigurationError, match="attribute table"):
+        write_configuration(good, [], out)

@@ -1,0 +1,110 @@
+"""What ``mcspark show`` says about a model, a manifest and a metrics table."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from report_runs import GROUPS, calibrated
+
+from mcspark.cli.show import shown
+from mcspark.cli.text import text_table
+from mcspark.core.additive import AdditiveForm
+from mcspark.core.groups import Family, FittedGroups
+from mcspark.core.stages import Stage, Stages
+from mcspark.errors import ContractError
+from mcspark.ml.multicalibrator import MulticalibratorModel
+from mcspark.ml.persistence import _plain
+from mcspark.report.facts import number
+
+
+def model() -> MulticalibratorModel:
+    form = AdditiveForm(
+        thresholds=np.array([0.5]),
+        constant=0.1,
+        base=np.array([0.0, 0.2]),
+        curves=np.array([[0.0, 0.0], [-0.125, 0.375]]),
+        pairs=np.array([[0, 1]]),
+        pair_values=np.array([0.0625]),
+    )
+    family = Family("value", "SEX", (1, 2), columns=("SEX",), seen=(1, 2))
+    fitted = FittedGroups((family,), dropped=(("RAC1P=3", "share 0.002 is not above min_share 0.01"),))
+    stages = Stages((Stage("identity", form, 12),), fitted.names)
+    return MulticalibratorModel(fitted, stages, method="trees", texts=())
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["folder", "file"])
+def test_a_model(tmp_path, whole):
+    (tmp_path / "model.json").write_text(json.dumps(_plain(model())))
+    text = shown(str(tmp_path if whole else tmp_path / "model.json"))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["1", "12", "identity", "1", "1"] in lines
+    assert ["1", "(every", "row)", "+0.2000", "+0.1000", "+0.3000"] in lines
+    assert ["1", "SEX=2", "+0.1250", "-0.1250", "+0.3750"] in lines
+    assert "SEX=1  " not in text.split("Largest pair terms")[0]  # no correction of its own
+    assert ["SEX=1", "SEX=2", "1", "+0.0625"] in lines
+    assert "RAC1P=3" in text
+
+
+def test_a_changed_model_is_refused(tmp_path):
+    plain = _plain(model())
+    plain["calibrator"]["stages"][0]["trees"] = 13
+    (tmp_path / "model.json").write_text(json.dumps(plain))
+    with pytest.raises(ContractError, match="changed after it was written"):
+        shown(str(tmp_path))
+
+
+def test_a_metrics_table(tmp_path):
+    facts = calibrated()
+    folder = tmp_path / "run_id=x"
+    folder.mkdir()
+    facts.metrics.to_parquet(folder / "part-0.parquet", index=False)
+    text = shown(str(folder), groups=2)
+    for stage in ("before", "after"):
+        assert number(facts.table.value(stage, "mc_error", 20)) in text
+        assert number(facts.table.value(stage, "loss")) in text
+    first, second, third = facts.table.worst_first()[:3]
+    below = text.split("Worst groups")[1]
+    assert first[:20] in below
+    assert second[:20] in below
+    assert third[:20] not in below
+
+
+def test_a_manifest(tmp_path):
+    facts = calibrated()
+    manifest = {
+        **facts.summary,
+        "job": "calibrate",
+        "status": "ok",
+        "seconds": {"fit": 1.234},
+        "versions": {"python": "3.11"},
+    }
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(manifest))
+    text = shown(str(path))
+    assert text.startswith(f"Run {facts.summary['run_id']}: calibrate, ok")
+    for word in ("6,004", "score_nan", "1.2", "python 3.11", number(facts.last("mc_error", 10))):
+        assert word in text
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", "nonsense", '{"run_id": 1}'])
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "other.json"
+    path.write_text(content)
+    with pytest.raises(ContractError, match="no model, manifest or metrics table"):
+        shown(str(path))
+    other = tmp_path / "other.parquet"
+    calibrated().metrics[["metric", "value"]].to_parquet(other)
+    with pytest.raises(ContractError, match="missing"):
+        shown(str(other))
+
+
+def test_columns_stand_under_each_other():
+    table = text_table(("name", "rows"), [("a", "1,000"), (GROUPS[4], "2"), ("x\ny", "–")])
+    head, rule, *body = table.splitlines()
+    assert len(body) == 3
+    assert {line.rindex(c) for line, c in zip(body, ("0", "2", "–"), strict=True)} == {len(rule) - 1}
+    assert head.startswith("name  ")
+    assert "…" in table
+    assert text_table(("a", "b"), []).splitlines()[0] == "a  b"
