@@ -99,10 +99,15 @@ class RunFacts:
         return "better" if after is not None and before is not None and after < before else "no"
 
     @property
+    def answer(self) -> str:
+        """The words that the verdict begins with."""
+        return ANSWERS[self.standing]
+
+    @property
     def verdict(self) -> str:
         """One sentence, with the numbers that carry it."""
         if self.standing == "unknown":
-            return "There is nothing to judge: no group has enough held-out rows with a label and a weight."
+            return f"{self.answer}: no group has enough held-out rows with a label and a weight."
         before, after = (number(v) for v in self.change("mc_error", self.grid))
         low, high = (number(v) for v in self.interval)
         where = f"at {self.grid} levels on {count(self.last('rows'))} held-out rows"
@@ -118,7 +123,7 @@ class RunFacts:
         }[self.standing]
         known = f"; in the population {low} to {high} with 90 % confidence)" if low != MISSING else ")"
         return (
-            f"{ANSWERS[self.standing]}: {where} the multicalibration error {fell}, {chance}{known}, "
+            f"{self.answer}: {where} the multicalibration error {fell}, {chance}{known}, "
             f"the worst group is {self.worst_group}, the worst group's smooth calibration error "
             f"{_became(self.change('worst_group_smece'), calibrated=self.calibrated)}, and the squared loss "
             f"{_became(self.change('loss'), calibrated=self.calibrated)}."
@@ -156,7 +161,7 @@ ANSWERS = {
     "yes": "Yes, in every group that could be judged",
     "better": "Better, not perfect",
     "no": "No, not in every group",
-    "unknown": "Unknown",
+    "unknown": "There is nothing to judge",
 }
 MISSING = "–"
 

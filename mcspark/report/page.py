@@ -9,10 +9,9 @@ from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from mcspark.report.definitions import DEFINITIONS
-from mcspark.report.facts import ANSWERS, RunFacts, count, number
+from mcspark.report.facts import RunFacts, count, number
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
@@ -40,7 +39,6 @@ def render(facts: RunFacts) -> str:
         .render(
             facts=facts,
             summary=facts.summary,
-            answer=ANSWERS[facts.standing],
             pictures=pictures(facts),
             groups=_with_places(groups.head(MAX_ROWS)),
             orders=[(name, words) for name, words, _ in _ORDERS if name in groups.columns],
@@ -60,13 +58,8 @@ def environment(*, markdown: bool = False) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(number=number, count=count, answered=_answered, plain_json=_plain_json)
+    found.filters.update(number=number, count=count, plain_json=_plain_json)
     return found
-
-
-def _answered(rest: str, answer: str) -> Markup:
-    """A sentence that begins with its answer in bold."""
-    return Markup("<strong>{}</strong>{}").format(answer, rest)
 
 
 def _plain_text(value: Any) -> Any:

@@ -8,8 +8,6 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
 from mcspark.report.plots import style
 
 if TYPE_CHECKING:
@@ -49,13 +47,14 @@ class Picture:
     title : str
     words : str
         What it shows, for those who cannot see it.
-    svg : Markup
+    svg : str
+        Safe to stand in a page as it is.
     """
 
     name: str
     title: str
     words: str
-    svg: Markup
+    svg: str
 
 
 def picture(figure: Figure, name: str, words: str) -> Picture:
@@ -88,7 +87,7 @@ def picture(figure: Figure, name: str, words: str) -> Picture:
     whole.extend(list(root))
     ET.register_namespace("", _SVG[1:-1])
     # ElementTree has escaped every text and attribute.
-    return Picture(name, title, words, Markup(ET.tostring(whole, encoding="unicode")))
+    return Picture(name, title, words, ET.tostring(whole, encoding="unicode"))
 
 
 def _drawn(figure: Figure, name: str) -> str:
