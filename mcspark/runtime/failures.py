@@ -17,6 +17,7 @@ _LOST = re.compile(
 )
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large|Not enough space")
 _DENIED = re.compile(r"Permission denied|AccessControlException|Read-only file system|AccessDeniedException")
+_CAUSE = re.compile(r"^(?:Caused )?(?:by)?: ([^\n]+)", re.MULTILINE)
 _NATIVE = re.compile(
     r"[^\n]*(?:UnsatisfiedLinkError|Could not initialize class com\.microsoft\.(?:ml|azure)|"
     r"This component doesn't currently support)[^\n]*"
@@ -45,6 +46,14 @@ def explained(error: BaseException) -> McsparkError | None:
         if found := pattern.search(text):
             return kind(f"Spark failed: {_line_around(text, found)}; nothing was published; {mend}")
     return None
+
+
+def reason_of(error: BaseException) -> str:
+    """One line on an error that nobody has foreseen: of a Java exception, what caused it in the end."""
+    text = str(error).strip()
+    causes = _CAUSE.findall(text) if isinstance(error, Py4JJavaError) else []
+    lines = [causes[-1]] if causes else text.splitlines()
+    return lines[0].strip()[:500] if lines else type(error).__name__
 
 
 def native_failure(error: BaseException) -> str | None:

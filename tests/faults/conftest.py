@@ -79,6 +79,11 @@ def content(folder: Path) -> dict[str, str]:
     return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
+def leavings(folder: Path) -> list[str]:
+    """Hidden files and folders below a folder, but for the checksums that Hadoop puts beside files."""
+    return [str(path) for path in folder.rglob(".*") if path.suffix != ".crc"]
+
+
 def read(path: str | Path) -> pd.DataFrame:
     """A published table in the order of its key."""
     table = pd.read_parquet(path, partitioning=None)

@@ -67,8 +67,10 @@ def test_an_audit_of_no_rows(world):
 
 
 @pytest.mark.parametrize("job", ["score", "calibrate"])
-def test_a_refused_first_run_leaves_no_folder(world, job):
+def test_a_refused_first_run_leaves_nothing_but_its_manifest(world, job):
     message, _ = no_rows(world)
     new = world.root / "new" / "place"
     world.refused(message, job=job, output={"path": str(new / "calibrated")})
-    assert not new.parent.exists()
+    left = [path for path in new.rglob("*") if path.is_file()]
+    assert all(path.parent.name.endswith("_manifests") for path in left)
+    assert not (new / "calibrated_rejected").exists()

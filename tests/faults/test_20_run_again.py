@@ -11,7 +11,7 @@ from .conftest import DAY, OLD_DAY, content
 def test_the_same_rows_again_and_one_manifest_a_run(world):
     day = world.out / "calibrated" / f"ds={DAY}"
     neighbour = world.out / "calibrated" / f"ds={OLD_DAY}"
-    manifests = world.out / "calibrated" / f"_ds={DAY}_manifests"
+    manifests = world.out / "calibrated" / f"_ds-{DAY}_manifests"
     old, before, count = content(neighbour), None, len(list(manifests.glob("*.json")))
     for _ in range(2):
         done = world.ran()
@@ -21,7 +21,7 @@ def test_the_same_rows_again_and_one_manifest_a_run(world):
     assert content(neighbour) == old
     assert len(list(manifests.glob("*.json"))) == count + 2
     names = {p.name for p in (world.out / "calibrated").iterdir()}
-    assert names == {day.name, neighbour.name, f"_{day.name}_manifests"}
+    assert names == {day.name, neighbour.name, manifests.name}
 
 
 def test_a_neighbour_that_is_run_again_leaves_this_one_alone(world):

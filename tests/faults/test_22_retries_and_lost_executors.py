@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .conftest import ATTRIBUTES, SCORED, content, people_table, run_child
+from .conftest import ATTRIBUTES, SCORED, content, leavings, people_table, run_child
 
 ROWS = 3000
 CLUSTER = {
@@ -33,7 +33,8 @@ def cluster(spark, ready, tmp_path_factory):
     world.write("scored", people[SCORED], files=4)
     world.write("attributes", people[ATTRIBUTES], files=4)
     expected = world.output(world.ran())
-    config = str(world.configure(calibrator={"max_trees": 60_000, "early_stopping_rounds": 60_000}))
+    endless = {"max_trees": 60_000, "early_stopping_rounds": 60_000, "timeout_seconds": 90}
+    config = str(world.configure(calibrator=endless))
     manifests = len(list(world.out.rglob("*_manifests/*.json")))
     child = run_child(
         "lose-executors", ["score", "--config", config], ["calibrate", "--config", config],
@@ -63,4 +64,4 @@ def test_an_executor_lost_in_training_is_exit_75_and_no_model_is_saved(cluster, 
     assert content(world.root / "model") == content(ready / "model")
     assert world.output(child.jobs[0]).shape[0] == ROWS
     assert len(list(world.out.rglob("*_manifests/*.json"))) == manifests + 2  # failed or not
-    assert not list(world.out.rglob(".*"))
+    assert not leavings(world.out)

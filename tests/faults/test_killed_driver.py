@@ -13,7 +13,7 @@ from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication, Target
 from mcspark.runtime.files import Files
 
-from .conftest import DAY, content, run_child
+from .conftest import DAY, content, leavings, run_child
 
 
 def command(world, job="score", **sections):
@@ -32,7 +32,7 @@ def test_while_it_stages(world):
     assert any(name.endswith(".lease") for name in set(left) - set(before))
     done = world.ran()
     assert "took over the lease of a dead run" in done.log
-    assert not list(world.out.rglob(".*"))
+    assert not leavings(world.out)
     assert world.output(done)["score"].max() <= 0.5
 
 
@@ -50,7 +50,7 @@ def test_while_it_renames(world, people):
     assert content(world.out) == before
     world.write("scored", people[["house", "person", "score", "label", "w"]])
     assert world.ran().summary["rows"]["scored"] == len(people)
-    assert not list(world.out.rglob(".*"))
+    assert not leavings(world.out)
 
 
 class Dead(BaseException):
@@ -102,7 +102,7 @@ def test_at_every_step_of_a_publication_all_is_old_or_all_is_new(spark, tmp_path
         with Lease(spark, first.leaf, "mender"), publication("mender"):
             pass
         now = content(folder)
-        assert not [name for name in now if "/." in name or name.startswith(".")], (step, now)
+        assert not leavings(folder), step
         if died:
             reached += 1
             published = now != before

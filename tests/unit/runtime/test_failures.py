@@ -7,7 +7,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException
 
 from mcspark.errors import ConfigurationError, TransientError
-from mcspark.runtime.failures import explained, native_failure
+from mcspark.runtime.failures import explained, native_failure, reason_of
 
 
 class JavaError(Py4JJavaError):
@@ -19,6 +19,14 @@ class JavaError(Py4JJavaError):
 
     def __str__(self) -> str:
         return f"An error occurred while calling o1.parquet.\n: {self.text}\n\tat org.apache.spark.X"
+
+
+def test_the_cause_of_a_java_exception_is_told():
+    text = "org.apache.spark.SparkException: Job aborted.\n\tat a\nCaused by: java.lang.X: on purpose\n\tat b"
+    assert reason_of(JavaError(text)) == "java.lang.X: on purpose"
+    assert reason_of(JavaError("java.lang.Y: plain")) == "java.lang.Y: plain"
+    assert reason_of(ValueError("one\ntwo")) == "one"
+    assert reason_of(ValueError()) == "ValueError"
 
 
 LOST = [
