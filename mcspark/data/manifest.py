@@ -27,7 +27,7 @@ _REQUIRED = {
 def folder(files: Files, output: str) -> str:
     """Folder of the manifests: a hidden sibling of the output, which is replaced as a whole.
 
-    Spark takes a name with ``=`` for a partition even if it begins with ``_``, and could read no table beside.
+    Spark takes a name with ``=`` for a partition even if it begins with ``_``, and would refuse the table.
     """
     place = files.qualify(output)
     return beside(place, f"_{leaf(place).replace('=', '-')}_manifests")
