@@ -65,7 +65,7 @@ def calibrate(run: Run) -> dict[str, Any]:
     ):
         inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
         with run.stage("join", "join the attributes") as told:
-            inputs = inputs.with_frame(workspace.keep(inputs.frame, "joined"))
+            inputs = inputs.with_frame(workspace.keep(inputs.ordered().frame, "joined"))
             told["rows"] = inputs.report.accepted
             inputs.refuse_unmatched()
         if not inputs.n_accepted:

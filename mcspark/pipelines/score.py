@@ -52,7 +52,7 @@ def score(run: Run) -> dict[str, Any]:
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
             scored = with_calibrated(
-                inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
+                inputs.ordered().accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
             )
             paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
             lease.check()

@@ -29,6 +29,7 @@ CORRECTNESS = {
     "spark.sql.caseSensitive": "false",  # names that differ only in case are refused, never picked at random
     "spark.sql.files.ignoreCorruptFiles": "false",  # a file that cannot be read is an error, not fewer rows
     "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.shuffle.reduceLocality.enabled": "false",  # which rows share a file depends on no host
     "spark.sql.execution.arrow.pyspark.enabled": "true",  # small tables reach pandas with their own types
 }
 STOP_SECONDS = 30
