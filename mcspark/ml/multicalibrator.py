@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import pandas as pd
@@ -25,6 +25,7 @@ from mcspark.core.rounds import (
     fit_stages,
 )
 from mcspark.core.stages import Stages
+from mcspark.core.training_curve import CurvePoint, training_curve
 from mcspark.errors import ContractError
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.groups import GroupSet, with_categories
@@ -54,7 +55,7 @@ class FitSummary:
         What trained the trees.
     """
 
-    cells: Cells
+    cells: Cells = field(repr=False)
     rounds: tuple[Round, ...] = ()
     saturation: Saturation | None = None
     engine: str | None = None
@@ -240,6 +241,27 @@ class MulticalibratorModel(TreeParams, Model):
     def pairs(self) -> pd.DataFrame:
         """What members of two groups get on top, largest first; see :func:`mcspark.ml.curves.pairs_frame`."""
         return pairs_frame(self.stages or Stages((), self.fitted.names))
+
+    def training_curve(self) -> pd.DataFrame:
+        """Loss of the fitting and the early-stopping rows as trees were added.
+
+        Returns
+        -------
+        DataFrame
+            ``stage`` (from 0), ``trees``, ``fit``, ``early_stopping``, see
+            :class:`mcspark.core.training_curve.CurvePoint`; no rows for a calibrator that is not made of
+            trees.
+
+        Raises
+        ------
+        ValueError
+            If the model was loaded: the rows that it learned from are not kept with it.
+        """
+        if self.summary is None:
+            raise ValueError("a loaded model does not know how it was trained; ask the one that fit returned")
+        stages = self.stages or Stages((), self.fitted.names)
+        points = training_curve(self.summary.cells, stages, self.texts)
+        return pd.DataFrame([vars(point) for point in points], columns=[f.name for f in fields(CurvePoint)])
 
     def write(self) -> CalibratorWriter:
         """Writer in the manner of Spark ML: ``model.write().overwrite().save(path)``."""

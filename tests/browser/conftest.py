@@ -52,6 +52,7 @@ def opened(browser, reports):
             viewport={"width": width, "height": 900},
             color_scheme=scheme,
             java_script_enabled=scripts,
+            reduced_motion="reduce",  # a page that still scrolls has no places to measure
             offline=True,
         )
         contexts.append(context)

@@ -1,9 +1,6 @@
 // Looks at what is on the page, as it was laid out. Every function returns plain values.
 (() => {
-  const visible = (e) => {
-    const style = getComputedStyle(e);
-    return style.visibility !== "hidden" && style.display !== "none" && e.getClientRects().length > 0;
-  };
+  const visible = (e) => e.checkVisibility({ checkVisibilityCSS: true }) && e.getClientRects().length > 0;
   const owners = () => {
     const found = [];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
