@@ -74,9 +74,26 @@ def spark_session(
     with contextlib.nullcontext() if streams.submitted() else streams.stdout_to_stderr():
         spark = builder.getOrCreate()
     streams.keep_stdout_clean()
+    respect_umask(spark)
     if needs_lightgbm:
         add_lightgbm(spark)
     return spark
+
+
+_UMASK = "fs.permissions.umask-mode"
+
+
+def respect_umask(spark: SparkSession) -> None:
+    """Let Hadoop's local files have no more permissions than the process gives.
+
+    It would make them readable to all, whatever the umask. What the operator has set is only ever tightened.
+    """
+    own = os.umask(0o077)
+    os.umask(own)
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    given = str(hadoop.get(_UMASK, "022"))
+    if given.isdigit():  # not of the form u=rwx,g=rx,o=
+        hadoop.set(_UMASK, f"{int(given, 8) | own:03o}")
 
 
 @contextlib.contextmanager
