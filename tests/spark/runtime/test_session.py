@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.jars import add_lightgbm, checked_jars, missing_classes
-from mcspark.runtime.session import CORRECTNESS
+from mcspark.runtime.session import CORRECTNESS, respect_umask
 
 
 def test_results_do_not_depend_on_the_operators_defaults(spark: SparkSession) -> None:
@@ -39,3 +40,29 @@ def test_classes_that_are_there_are_not_resolved_again(spark: SparkSession, tmp_
 def test_an_empty_jar_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="4 of the 4 needed are missing"):
         checked_jars(tmp_path)
+
+
+def test_files_have_no_more_permissions_than_the_umask_gives(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's own writers too, which ask Hadoop; and what the operator has forbidden stays forbidden."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    before, umask = hadoop.get("fs.permissions.umask-mode"), os.umask(0o077)
+    try:
+        respect_umask(spark)
+        assert hadoop.get("fs.permissions.umask-mode") == "077"
+        spark.range(3).write.parquet(str(tmp_path / "private"))
+        os.umask(0o022)
+        hadoop.set("fs.permissions.umask-mode", "027")
+        respect_umask(spark)
+        assert hadoop.get("fs.permissions.umask-mode") == "027"
+        hadoop.set("fs.permissions.umask-mode", "u=rwx,g=rx,o=")
+        respect_umask(spark)
+        assert hadoop.get("fs.permissions.umask-mode") == "u=rwx,g=rx,o="
+    finally:
+        os.umask(umask)
+        if before is None:
+            hadoop.unset("fs.permissions.umask-mode")
+        else:
+            hadoop.set("fs.permissions.umask-mode", before)
+    files = [path for path in (tmp_path / "private").rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if path.stat().st_mode & 0o077]
