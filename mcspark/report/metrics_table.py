@@ -54,6 +54,11 @@ class MetricsTable:
             raise ValueError("no metrics table: it holds no metric of any grid")
         self.grid = reference_grid(self.grids)
 
+    @classmethod
+    def of(cls, metrics: pd.DataFrame | MetricsTable) -> MetricsTable:
+        """The table of a frame, or the table itself."""
+        return metrics if isinstance(metrics, MetricsTable) else cls(metrics)
+
     @property
     def stages(self) -> tuple[str, ...]:
         """``before`` and, of a calibration, ``after``."""

@@ -23,7 +23,7 @@ def pictures(facts: RunFacts) -> Mapping[str, list[Picture]]:
     if facts.standing == "unknown":
         return {name: [] for name in ("grid", "reliability", "gaps", "corrections", "training")}
     return {
-        "grid": [picture(plots.error_by_grid(facts.metrics), "grid", _grid_words(facts))],
+        "grid": [picture(plots.error_by_grid(facts.table), "grid", _grid_words(facts))],
         "reliability": _reliability(facts),
         "gaps": _gaps(facts),
         "corrections": _corrections(facts),
@@ -44,7 +44,7 @@ def _grid_words(facts: RunFacts) -> str:
 def _reliability(facts: RunFacts) -> list[Picture]:
     table, found = facts.table, []
     for place, group in enumerate([None, *table.worst_first()[:WORST]]):
-        drawn = plots.reliability(facts.metrics, group)
+        drawn = plots.reliability(facts.table, group)
         words = [f"Reliability diagram of {short(group)}: mean label against mean score in each level."]
         for stage in table.stages:
             levels = table.by_level(stage, group)
@@ -57,7 +57,7 @@ def _reliability(facts: RunFacts) -> list[Picture]:
 
 
 def _gaps(facts: RunFacts) -> list[Picture]:
-    scale = plots.gap_scale(facts.metrics)
+    scale = plots.gap_scale(facts.table)
     shown = min(len(facts.table.worst_first()), MAX_GROUPS)
     found = []
     for stage in facts.table.stages:
@@ -67,7 +67,7 @@ def _gaps(facts: RunFacts) -> list[Picture]:
             f"{facts.grid} levels across, on a scale from −{scale:g} to +{scale:g}; the mean absolute gap is "
             f"{number(float(mean))}."
         )
-        found.append(picture(plots.gap_map(facts.metrics, stage, scale), f"gaps-{stage}", words))
+        found.append(picture(plots.gap_map(facts.table, stage, scale), f"gaps-{stage}", words))
     return found
 
 

@@ -28,12 +28,12 @@ FEW_ROWS = 10
 _LOOKS = {BEFORE: (BEFORE_COLOUR, "s"), AFTER: (AFTER_COLOUR, "o")}
 
 
-def reliability(metrics: pd.DataFrame, group: str | None = None) -> Figure:
+def reliability(metrics: pd.DataFrame | MetricsTable, group: str | None = None) -> Figure:
     """Mean label against mean score in each level of one group, before and after, with 90 % intervals.
 
     Parameters
     ----------
-    metrics : DataFrame
+    metrics : DataFrame or MetricsTable
         A metrics table, see :class:`mcspark.report.metrics_table.MetricsTable`.
     group : str, optional
         All rows if absent.
@@ -48,7 +48,7 @@ def reliability(metrics: pd.DataFrame, group: str | None = None) -> Figure:
     Intervals are the mean label ± 1.64 standard errors, cut at 0 and 1. The bars below count the rows of
     each level; levels with fewer than 10 rows are hollow.
     """
-    table = MetricsTable(metrics)
+    table = MetricsTable.of(metrics)
     if group is not None and group not in table.by_group(BEFORE, "share").index:
         raise ValueError(f"no group {group!r} in this metrics table")
     with styled():

@@ -9,12 +9,12 @@ from mcspark.report.metrics_table import AFTER, BEFORE, MetricsTable
 from mcspark.report.plots.style import AFTER_COLOUR, BEFORE_COLOUR, FLOOR_COLOUR, new_figure, styled
 
 
-def error_by_grid(metrics: pd.DataFrame) -> Figure:
+def error_by_grid(metrics: pd.DataFrame | MetricsTable) -> Figure:
     """MC error of the score before and after, beside what chance alone would show.
 
     Parameters
     ----------
-    metrics : DataFrame
+    metrics : DataFrame or MetricsTable
         A metrics table, see :class:`mcspark.report.metrics_table.MetricsTable`.
 
     Notes
@@ -23,7 +23,7 @@ def error_by_grid(metrics: pd.DataFrame) -> Figure:
     the 90 % interval of the population's error where it was asked for; chance pushes the error itself up,
     so its interval may lie below it.
     """
-    table = MetricsTable(metrics)
+    table = MetricsTable.of(metrics)
     with styled():
         figure = new_figure(3.4)
         axes = figure.subplots()

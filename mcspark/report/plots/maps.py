@@ -19,28 +19,30 @@ FEW_ROWS = 25
 """Group and level with fewer rows are left grey: their gap is mostly chance."""
 
 
-def gap_scale(metrics: pd.DataFrame) -> float:
+def gap_scale(metrics: pd.DataFrame | MetricsTable) -> float:
     """Largest gap of the colour scale that the maps of a run share: what 99 % of the gaps do not pass."""
-    table = MetricsTable(metrics)
+    table = MetricsTable.of(metrics)
     gaps = np.concatenate([np.abs(_shown(table, stage)).ravel() for stage in table.stages])
     gaps = gaps[np.isfinite(gaps)]
     largest = float(np.quantile(gaps, 0.99)) if len(gaps) else 0.0
     return max(math.ceil(largest * 20) / 20, 0.05)
 
 
-def gap_map(metrics: pd.DataFrame, stage: str = "before", scale: float | None = None) -> Figure:
+def gap_map(
+    metrics: pd.DataFrame | MetricsTable, stage: str = "before", scale: float | None = None
+) -> Figure:
     """Mean score less mean label by group and level.
 
     Parameters
     ----------
-    metrics : DataFrame
+    metrics : DataFrame or MetricsTable
         A metrics table, see :class:`mcspark.report.metrics_table.MetricsTable`.
     stage : {'before', 'after'}
     scale : float, optional
         Gap at the ends of the colour scale; that of :func:`gap_scale` if absent, so that the maps of
         ``before`` and ``after`` compare.
     """
-    table = MetricsTable(metrics)
+    table = MetricsTable.of(metrics)
     scale = gap_scale(metrics) if scale is None else scale
     names = table.worst_first()[:MAX_GROUPS]
     return heat_map(
