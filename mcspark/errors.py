@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class McsparkError(Exception):
     """Base of every error that a user can act on."""
@@ -25,10 +27,21 @@ class ContractError(McsparkError):
 
 
 class GateError(McsparkError):
-    """The quality gate is not met; nothing was published."""
+    """The quality gate is not met; nothing was published.
+
+    Parameters
+    ----------
+    message : str
+    paths : mapping of str to str, optional
+        Where the candidate is kept.
+    """
 
     exit_code = 4
     status = "gate"
+
+    def __init__(self, message: str, paths: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.paths = dict(paths or {})
 
 
 class OutputHeldError(McsparkError):

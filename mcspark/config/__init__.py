@@ -14,6 +14,7 @@ from mcspark.config.models import (
     Report,
     required,
 )
+from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.predicates import check_predicate
 from mcspark.config.secrets import redact, redact_uri
 from mcspark.config.sources import load_config
@@ -27,6 +28,7 @@ __all__ = [
     "CompareTask",
     "Config",
     "Dedupe",
+    "Drift",
     "Evaluation",
     "Gate",
     "GroupColumn",
@@ -37,6 +39,7 @@ __all__ = [
     "Report",
     "ScoredTable",
     "Split",
+    "Tracking",
     "check_predicate",
     "check_run_id",
     "load_config",

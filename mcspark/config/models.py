@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from mcspark.config.calibrator import Calibrator, Split
 from mcspark.config.groups import Groups
+from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.secrets import redact
 from mcspark.config.section import AsTuple, Path, Section, Seed, repeated
 from mcspark.config.tables import AttributeTable, Output, ScoredTable
@@ -172,6 +173,8 @@ class Config(Section):
     report: Report | None = Field(None, description="Where the report goes; null: no report.")
     compare: Compare = Field(Compare(), description="What jobs/compare.py does.")
     gate: Gate = Field(Gate(), description="What must hold for the output to be published.")
+    drift: Drift = Field(Drift(), description="What jobs/audit.py compares its table with.")
+    tracking: Tracking = Field(Tracking(), description="Where runs are tracked.")
     allow_empty: bool = Field(
         False, description="An empty input replaces the output by an empty one, instead of being refused."
     )
@@ -220,4 +223,4 @@ def required(section: SomeSection | None, place: str) -> SomeSection:
     return section
 
 
-_DEFAULTED = ("groups", "split", "calibrator", "evaluation", "compare", "gate")
+_DEFAULTED = ("groups", "split", "calibrator", "evaluation", "compare", "gate", "drift", "tracking")

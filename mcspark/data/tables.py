@@ -98,7 +98,7 @@ def _parquet(
     spark: SparkSession, path: str, partition: Mapping[str, str], columns: Sequence[str] | None
 ) -> DataFrame:
     _refuse_missing(spark, path)
-    with _refused_when_unreadable(path), _partition_values_as_text(spark):
+    with unreadable_is_refused(path), _partition_values_as_text(spark):
         pointed = pointed_folders(Files(spark, path), path, partition)
         reader = _reader(spark).option("basePath", path) if pointed else _reader(spark)
         frame = reader.parquet(*(pointed or [path]))
@@ -113,7 +113,7 @@ def _parquet(
 def _csv(spark: SparkSession, path: str, partition: Mapping[str, str]) -> DataFrame:
     _refuse_missing(spark, path)
     reader = _reader(spark).option("header", "true").option("escape", '"')
-    with _refused_when_unreadable(path), _partition_values_as_text(spark):
+    with unreadable_is_refused(path), _partition_values_as_text(spark):
         found = reader.csv(path)
         header = csv_header(spark, path, files_of(found, partition) or files_of(found, {}))
         schema = StructType([StructField(name, StringType()) for name in header])
@@ -122,12 +122,12 @@ def _csv(spark: SparkSession, path: str, partition: Mapping[str, str]) -> DataFr
 
 
 def _lake(spark: SparkSession, path: str, table_format: str) -> DataFrame:
-    with _refused_when_unreadable(path):
+    with unreadable_is_refused(path):
         return spark.read.format(table_format).load(path)
 
 
 def _named(spark: SparkSession, name: str) -> DataFrame:
-    with _refused_when_unreadable(name):
+    with unreadable_is_refused(name):
         return spark.table(quote_table(name))
 
 
@@ -141,7 +141,8 @@ def _refuse_missing(spark: SparkSession, path: str) -> None:
 
 
 @contextmanager
-def _refused_when_unreadable(name: str) -> Iterator[None]:
+def unreadable_is_refused(name: str) -> Iterator[None]:
+    """Whatever Spark says against reading the table, as an error that names the table and the way out."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:

@@ -6,20 +6,26 @@ from dataclasses import replace
 from typing import Any
 
 from mcspark.core.cells import Role
+from mcspark.core.metrics import Metrics
 from mcspark.data.sink import Publication, Target
+from mcspark.errors import GateError
 from mcspark.ml.cells import make_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.working import WORKING
+from mcspark.pipelines.drift import change_since, earlier_metrics, too_far
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.publishing import finish_run, stage_metrics, target_of
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary, measured_summary
+from mcspark.report.metrics_table import MetricsTable, metrics_frame
 
 
 def audit(run: Run) -> dict[str, Any]:
     """Run the job; returns the summary line."""
     target = target_of(run)
+    against = run.config.drift.against
+    earlier = earlier_metrics(run.spark, against) if against else None
     plan = GroupSet.from_config(run.config.groups)
     inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
     inputs.refuse_unmatched()
@@ -41,7 +47,35 @@ def audit(run: Run) -> dict[str, Any]:
         paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}
         publication.publish()
     summary = measured_summary(run, inputs, len(groups.names), len(cells.membership), metrics, paths)
+    if earlier is not None:
+        return _compared(run, target, summary, metrics, *earlier)
     return finish_run(run, target, summary, {"before": metrics})
+
+
+def _compared(
+    run: Run, target: Target, summary: dict[str, Any], metrics: Metrics, against: str, then: MetricsTable
+) -> dict[str, Any]:
+    """Compare with the earlier run; whatever comes of it is in the summary, the report and the manifest.
+
+    Raises
+    ------
+    GateError
+        If a limit of the section drift is exceeded.
+    """
+    limits = run.config.drift
+    change = change_since(MetricsTable(metrics_frame({"before": metrics})), then, against, limits.stage)
+    problems = too_far(limits, change)
+    status = "gate" if problems else "ok"
+    told = {**summary, "status": status, "drift": {**change.summary(), "problems": problems}}
+    finished = finish_run(run, target, told, {"before": metrics})
+    if problems:
+        run.is_recorded = True
+        raise GateError(
+            f"the table has drifted from run {against}: {'; '.join(problems)}; look into the rows, "
+            "calibrate again, or change the limits of drift",
+            finished["paths"],
+        )
+    return finished
 
 
 def _empty(run: Run, inputs: Inputs, target: Target) -> dict[str, Any]:

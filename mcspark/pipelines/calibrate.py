@@ -22,7 +22,7 @@ from mcspark.ml.row_training import RowTrainer
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.gate import check_gate
+from mcspark.pipelines.gate import refusal, unmet
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.publishing import (
@@ -31,9 +31,11 @@ from mcspark.pipelines.publishing import (
     publication_of,
     publish_empty,
     stage_metrics,
+    stage_model,
     stage_tables,
     target_of,
 )
+from mcspark.pipelines.refused import keep_refused
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import calibrated_summary
 from mcspark.pipelines.workspace import Workspace
@@ -80,7 +82,9 @@ def calibrate(run: Run) -> dict[str, Any]:
             before = measured(run, cells.of_role(Role.test))
             after = measured(run, _cells_after(run, inputs, model, scale), intervals=True)
             told["rows"] = after.rows
-        check_gate(config.gate, before, after)
+        if problems := unmet(config.gate, before, after):
+            kept = keep_refused(run, inputs, model, {"before": before, "after": after})
+            raise refusal(problems, kept)
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
             scored = with_calibrated(
@@ -88,7 +92,7 @@ def calibrate(run: Run) -> dict[str, Any]:
             )
             paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
             paths["metrics"] = stage_metrics(run, publication, target, {"before": before, "after": after})
-            publication.stage_folder(config.model.path, model.write().write_to)
+            stage_model(run, publication, target, config.model.path, model, paths["metrics"])
             lease.check()
             publication.publish()
         paths["model"] = config.model.path

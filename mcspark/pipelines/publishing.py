@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,11 +17,13 @@ from mcspark.data.sink import Publication, Target
 from mcspark.data.target import located
 from mcspark.errors import ConfigurationError
 from mcspark.ml.multicalibrator import MulticalibratorModel
+from mcspark.pipelines.drift import RUN_FILE
 from mcspark.pipelines.inputs import Inputs, output_columns
 from mcspark.pipelines.reporting import write_report
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary
 from mcspark.report.metrics_table import metric_rows
+from mcspark.runtime.files import Files
 
 CALIBRATED = "__calibrated"
 """Working column of the calibrated score."""
@@ -82,6 +85,19 @@ def stage_metrics(run: Run, publication: Publication, target: Target, measured: 
     return publication.stage(place, frame, rows=len(rows))
 
 
+def stage_model(
+    run: Run, publication: Publication, target: Target, path: str, model: MulticalibratorModel, metrics: str
+) -> None:
+    """Write the model aside, and in its folder which run has made it and where the metrics of that are."""
+
+    def write(folder: str) -> None:
+        model.write().write_to(folder)
+        origin = {"run_id": run.run_id, "metrics": metrics, "format": target.format}
+        Files(run.spark, folder).write_text(f"{folder}/{RUN_FILE}", json.dumps(origin))
+
+    publication.stage_folder(path, write)
+
+
 def _metrics(target: Target, run_id: str) -> Target:
     return target.beside("metrics").with_partition({"run_id": run_id})
 
@@ -92,6 +108,8 @@ def finish_run(
     summary: Mapping[str, Any],
     measured: Mapping[str, Metrics] | None = None,
     model: MulticalibratorModel | None = None,
+    *,
+    report: str | None = None,
 ) -> dict[str, Any]:
     """Write report and manifest; returns the summary line without its total time.
 
@@ -104,11 +122,13 @@ def finish_run(
         ``before`` and, of a calibration, ``after``; without it there is no report.
     model : MulticalibratorModel, optional
         The calibrator that was fitted.
+    report : str, optional
+        The page of the report, where it is not the configuration's.
     """
     if measured and run.config.report is not None:
         with run.stage("report", "write the report"):
-            report = write_report(run, summary, measured, model)
-        summary = {**summary, "paths": {**summary["paths"], "report": report}}
+            page = write_report(run, summary, measured, model, page=report or run.config.report.path)
+        summary = {**summary, "paths": {**summary["paths"], "report": page}}
     result = {key: value for key, value in summary.items() if key not in ("status", "run_id")}
     path = write_manifest(
         run.spark,

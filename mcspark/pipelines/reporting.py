@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from mcspark.core.metrics import Metrics
-from mcspark.core.training_curve import training_curve
 from mcspark.data.manifest import versions
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.run import Run
@@ -25,11 +22,11 @@ def write_report(
     summary: Mapping[str, Any],
     measured: Mapping[str, Metrics],
     model: MulticalibratorModel | None = None,
+    *,
+    page: str,
 ) -> str:
     """Write the page, and the model card in Markdown beside it; returns the path of the page."""
-    assert run.config.report is not None
     facts = run_facts(run, summary, measured, model)
-    page = run.config.report.path
     files = Files(run.spark, page)
     files.write_text(page, render(facts))
     files.write_text(f"{page.removesuffix('.html')}.md", card(facts))
@@ -52,12 +49,7 @@ def run_facts(
     )
     if model is None or model.stages is None or not model.stages.stages:
         return facts
-    return replace(facts, curves=model.curves(), pairs=model.pairs(), training=_training(run, model))
-
-
-def _training(run: Run, model: MulticalibratorModel) -> pd.DataFrame | None:
-    """The training curve; none after a refit, which has no rows left to stop it."""
-    if model.summary is None or model.stages is None or run.config.calibrator.refit:
-        return None
-    points = training_curve(model.summary.cells, model.stages, model.texts)
-    return pd.DataFrame([vars(point) for point in points])
+    # After a refit no row is left that stopped the trees.
+    known = model.summary is not None and not run.config.calibrator.refit
+    training = model.training_curve() if known else None
+    return replace(facts, curves=model.curves(), pairs=model.pairs(), training=training)

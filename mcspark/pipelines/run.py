@@ -16,9 +16,10 @@ import structlog
 from pyspark.sql import SparkSession
 
 from mcspark.config import Config, redact
-from mcspark.errors import McsparkError
+from mcspark.errors import GateError, McsparkError
 from mcspark.ml import driver_training
-from mcspark.runtime.failures import explained
+from mcspark.pipelines.tracking import check_tracking, track
+from mcspark.runtime.failures import explained, reason_of
 from mcspark.runtime.formats import features_of
 from mcspark.runtime.preflight import check_executors, check_lightgbm
 from mcspark.runtime.session import finish, spark_session
@@ -40,6 +41,8 @@ class Run:
     spark : SparkSession
     seconds : dict of str to float
         Wall clock of each stage, filled by :meth:`stage`.
+    is_recorded : bool
+        Whether the manifest of a run that fails is written already.
     """
 
     job: str
@@ -47,6 +50,12 @@ class Run:
     config: Config
     spark: SparkSession
     seconds: dict[str, float] = field(default_factory=dict)
+    is_recorded: bool = False
+
+    @property
+    def partition(self) -> str | None:
+        """The partition that the run is about, as its folder is called."""
+        return partition_of(self.config)
 
     @contextmanager
     def stage(self, name: str, what: str) -> Iterator[dict[str, int]]:
@@ -118,6 +127,7 @@ def run_job(
         config = load()
         if partition := partition_of(config):
             structlog.contextvars.bind_contextvars(partition=partition)
+        check_tracking(config)
         lightgbm = needs_lightgbm(config) if callable(needs_lightgbm) else needs_lightgbm
         spark = spark_session(
             f"mcspark {job}", settings, needs_lightgbm=lightgbm, features=features_of(config)
@@ -130,12 +140,14 @@ def run_job(
             prepare(spark, config)
         start = time.monotonic()
         summary = dict(body(run))
+        track(run, summary)
         summary["seconds"] = {**run.seconds, "total": round(time.monotonic() - start, 3)}
         run = None  # it has its manifest
         print(json.dumps(summary, allow_nan=False), flush=True)  # noqa: T201  (the contract of every job)
         code = 0
     except McsparkError as error:
-        code = _report(job, run_id, error.status, str(error), error.exit_code, run)
+        paths = error.paths if isinstance(error, GateError) else {}
+        code = _report(job, run_id, error.status, str(error), error.exit_code, run, paths)
     except KeyboardInterrupt:
         code = _report(job, run_id, "error", "interrupted", 1, run)
     except Exception as error:
@@ -144,17 +156,21 @@ def run_job(
         if known is not None:
             code = _report(job, run_id, known.status, str(known), known.exit_code, run)
         else:
-            what = f"{type(error).__name__}: {_first_line(error)}"
+            what = f"{type(error).__name__}: {reason_of(error)}"
             code = _report(job, run_id, "error", what, 1, run)
     finish(spark, code)
 
 
-def _report(job: str, run_id: str, status: str, message: str, code: int, run: Run | None) -> int:
+def _report(
+    job: str, run_id: str, status: str, message: str, code: int, run: Run | None,
+    paths: Mapping[str, str] | None = None,
+) -> int:  # fmt: skip
     message = str(redact(message))
     print(f"mcspark {job}: {message}", file=sys.stderr, flush=True)  # noqa: T201
-    if run is not None:
+    if run is not None and not run.is_recorded:
         _record(run, status, message, code)
     line = {"status": status, "run_id": run_id, "error": message, "exit_code": code}
+    line |= {"paths": dict(paths)} if paths else {}
     print(json.dumps(line), flush=True)  # noqa: T201
     return code
 

@@ -164,6 +164,12 @@ class Files:
         finally:
             stream.close()
 
+    def copy_to_local(self, path: str, folder: str) -> None:
+        """Copy a file or a whole folder into a folder of this machine."""
+        self._system.copyToLocalFile(
+            False, self._path(path), self._jvm.org.apache.hadoop.fs.Path(folder), True
+        )
+
     def head(self, path: str) -> str | None:
         """First line of a text file; None if it is empty."""
         stream = self._system.open(self._path(path))

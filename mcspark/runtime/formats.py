@@ -98,10 +98,13 @@ FEATURES = {
 def features_of(config: Config) -> tuple[str, ...]:
     """The features that the tables and paths of a configuration need."""
     tables: list[ScoredTable | AttributeTable | Output] = [config.scored, *config.attributes]
+    for task in config.compare.tasks:
+        tables += [task.scored, *task.attributes]
     tables += [config.output] if config.output else []
     formats = {table.format for table in tables}
-    places = [table.path for table in tables]
-    places += [section.path for section in (config.model, config.report) if section is not None]
+    places = [*(table.path for table in tables), config.drift.against]
+    sections = (config.model, config.report, config.compare.output)
+    places += [section.path for section in sections if section is not None]
     s3 = {"s3"} if any(place and _S3.match(place) for place in places) else set()
     return tuple(name for name in FEATURES if name in formats | s3)
 

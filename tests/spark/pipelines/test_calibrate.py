@@ -145,7 +145,7 @@ def test_the_manifest_tells_the_same_as_the_summary(spark, calibrated):
 
 def test_nothing_private_is_left_behind(calibrated):
     left = {p.name for p in (calibrated.out / "calibrated").iterdir()}
-    assert left == {"ds=2026-11-25", "ds=2026-11-26", "_ds=2026-11-26_manifests"}
+    assert left == {"ds=2026-11-25", "ds=2026-11-26", "_ds-2026-11-26_manifests"}
     assert {p.name for p in calibrated.out.iterdir()} == {
         "calibrated", "calibrated_rejected", "calibrated_metrics", "model",
     }  # fmt: skip
@@ -156,7 +156,7 @@ def test_the_same_rows_in_another_order_give_the_same_bits(spark, calibrated, tm
     shuffled = calibrated.people.sample(frac=1, random_state=1)
     write_tables(tmp_path / "tables", shuffled, files=5)
     before, output = content(calibrated.out / "calibrated" / "ds=2026-11-25"), calibrated.output
-    manifests = calibrated.out / "calibrated" / "_ds=2026-11-26_manifests"
+    manifests = calibrated.out / "calibrated" / "_ds-2026-11-26_manifests"
     runs = {p.name for p in manifests.iterdir() if p.suffix == ".json"}
     spark.conf.set("spark.sql.shuffle.partitions", "7")
     try:
@@ -172,14 +172,34 @@ def test_the_same_rows_in_another_order_give_the_same_bits(spark, calibrated, tm
     assert runs < now
 
 
-def test_the_gate_publishes_nothing(spark, calibrated):
+def test_the_gate_publishes_nothing_and_keeps_the_candidate_aside(spark, calibrated):
     before = content(calibrated.out)
+    report = {"path": str(calibrated.out / "report.html")}
     config = configuration(
-        calibrated.tables, calibrated.out, gate={"max_mc_error": 1e-6}, calibrator=FEW_TREES
+        calibrated.tables, calibrated.out, gate={"max_mc_error": 1e-6}, calibrator=FEW_TREES, report=report
     )
-    with pytest.raises(GateError, match=r"MC error .* at 10 levels .* above gate.max_mc_error"):
-        calibrate(start(spark, "calibrate", config))
-    assert content(calibrated.out) == before
+    run = start(spark, "calibrate", config)
+    with pytest.raises(GateError, match=r"MC error .* at 10 levels .* above gate.max_mc_error") as caught:
+        calibrate(run)
+    try:
+        after = content(calibrated.out)
+        assert {name: after.get(name) for name in before} == before
+        new = {name.split("/")[0] for name in after.keys() - before.keys()}
+        assert new == {
+            "calibrated_refused", "calibrated_refused_rejected", "calibrated_refused_metrics",
+            "model_refused", "report_refused.html", "report_refused.md",
+        }  # fmt: skip
+        paths = caught.value.paths
+        assert len(read(paths["output"])) == calibrated.summary["rows"]["scored"]
+        model = MulticalibratorModel.load(paths["model"])
+        assert model.stages.trees <= FEW_TREES["max_trees"]
+        assert run.run_id in (calibrated.out / "report_refused.html").read_text()
+        assert (read_manifest(spark, paths["manifest"])["status"]) == "gate"
+        for name in ("output", "report"):
+            assert paths[name].removeprefix("file:") in str(caught.value)
+    finally:
+        for name in content(calibrated.out).keys() - before.keys():
+            (calibrated.out / name).unlink()
 
 
 def test_an_output_that_another_run_holds_is_left_alone(spark, calibrated):

@@ -1,0 +1,215 @@
+"""What has changed since an earlier run: the distribution of the score, the groups, the MC error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from mcspark.config import Drift, check_run_id, quote_table
+from mcspark.data.lake import PROVIDERS, by_path
+from mcspark.data.manifest import read_manifest
+from mcspark.data.tables import unreadable_is_refused
+from mcspark.errors import ContractError
+from mcspark.report.metrics_table import BEFORE, MetricsTable
+from mcspark.runtime.columns import column
+from mcspark.runtime.files import Files
+
+RUN_FILE = "run.json"
+"""In the folder of a model: which run has made it, and where its metrics are."""
+
+_KOLMOGOROV = 1.358
+_NORMAL = 1.960
+_LIMIT = 100_000
+
+
+@dataclass(frozen=True)
+class ErrorChange:
+    """The MC error on one grid, then and now, with the ends of its intervals where they were measured."""
+
+    then: float
+    now: float
+    then_interval: tuple[float | None, float | None]
+    now_interval: tuple[float | None, float | None]
+    worse: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """What has changed; None where the two runs cannot be compared.
+
+    Parameters
+    ----------
+    against : str
+        Id of the earlier run.
+    score_distance, score_noise : float or None
+        Largest difference between the distribution functions of the scores at the level edges, and what
+        chance explains of it (95 %).
+    share_change, share_noise : float or None
+        Largest change of a group's share, and what chance explains of that group's.
+    share_group : str or None
+    mc_error : mapping of int to ErrorChange
+        By grid that both runs have measured.
+    """
+
+    against: str
+    score_distance: float | None
+    score_noise: float | None
+    share_change: float | None
+    share_noise: float | None
+    share_group: str | None
+    mc_error: Mapping[int, ErrorChange]
+
+    def summary(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**asdict(self), "mc_error": {str(m): asdict(change) for m, change in self.mc_error.items()}}
+
+
+def change_since(now: MetricsTable, then: MetricsTable, against: str, stage: str) -> Change:
+    """Compare the score that was audited with a score of an earlier run.
+
+    Parameters
+    ----------
+    now, then : MetricsTable
+    against : str
+        Id of the earlier run.
+    stage : str
+        ``before`` or ``after``: the earlier run's score.
+    """
+    rows = [table.value(s, "rows") or 0.0 for table, s in ((now, BEFORE), (then, stage))]
+    spread = math.sqrt(sum(1 / n for n in rows)) if all(rows) else None
+    distance = _score_distance(now, then, stage) if spread is not None else None
+    group, change, share = _share_change(now, then, stage) if spread is not None else (None, None, 0.0)
+    return Change(
+        against=against,
+        score_distance=distance,
+        score_noise=None if distance is None or spread is None else _KOLMOGOROV * spread,
+        share_change=change,
+        share_noise=None if change is None or spread is None
+        else _NORMAL * math.sqrt(share * (1 - share)) * spread,
+        share_group=group,
+        mc_error=_error_changes(now, then, stage),
+    )  # fmt: skip
+
+
+def _score_distance(now: MetricsTable, then: MetricsTable, stage: str) -> float | None:
+    if now.grid != then.grid:
+        return None
+    shares = [t.by_level(s, None)["share"].fillna(0.0) for t, s in ((now, BEFORE), (then, stage))]
+    both = pd.concat(shares, axis=1).reindex(range(now.grid)).fillna(0.0).to_numpy()
+    return float(abs((both[:, 0] - both[:, 1]).cumsum()).max())
+
+
+def _share_change(
+    now: MetricsTable, then: MetricsTable, stage: str
+) -> tuple[str | None, float | None, float]:
+    """The group that changed most, by how much, and its share in both together."""
+    shares = [t.by_group(s, "share") for t, s in ((now, BEFORE), (then, stage))]
+    both = pd.concat(shares, axis=1, keys=["now", "then"]).fillna(0.0)
+    if both.empty:
+        return None, None, 0.0
+    change = (both["now"] - both["then"]).abs()
+    group = str(change.idxmax())
+    return group, float(change.max()), float(both.loc[group].mean())
+
+
+def _error_changes(now: MetricsTable, then: MetricsTable, stage: str) -> dict[int, ErrorChange]:
+    changes = {}
+    for m in (m for m in now.grids if m in then.grids):
+        new, old = now.value(BEFORE, "mc_error", m), then.value(stage, "mc_error", m)
+        if new is None or old is None:
+            continue
+        new_ends, old_ends = _interval(now, BEFORE, m), _interval(then, stage, m)
+        least_now = new if new_ends[0] is None else new_ends[0]
+        most_then = old if old_ends[1] is None else old_ends[1]
+        worse = new > old and least_now > most_then
+        changes[m] = ErrorChange(old, new, old_ends, new_ends, worse)
+    return changes
+
+
+def _interval(table: MetricsTable, stage: str, m: int) -> tuple[float | None, float | None]:
+    return table.value(stage, "mc_error_low", m), table.value(stage, "mc_error_high", m)
+
+
+def too_far(limits: Drift, change: Change) -> list[str]:
+    """Which limits the change exceeds, in words."""
+    problems = []
+    distance, share = change.score_distance, change.share_change
+    if distance is not None and distance > _limit(limits.max_score_distance):
+        problems.append(
+            f"the scores are distributed otherwise: distance {distance:.4f}, allowed "
+            f"{limits.max_score_distance:g} (chance explains {change.score_noise:.4f})"
+        )
+    if share is not None and share > _limit(limits.max_share_change):
+        problems.append(
+            f"the share of {change.share_group} has changed by {share:.4f}, allowed "
+            f"{limits.max_share_change:g} (chance explains {change.share_noise:.4f})"
+        )
+    if limits.mc_error_must_hold:
+        problems += [
+            f"the MC error at {m} levels is {e.now:.5f} and was {e.then:.5f}, beyond the intervals of both"
+            for m, e in change.mc_error.items()
+            if e.worse
+        ]
+    return problems
+
+
+def _limit(given: float | None) -> float:
+    return math.inf if given is None else given
+
+
+def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTable]:
+    """Id and metrics of the run that a manifest or a model's folder names.
+
+    Raises
+    ------
+    ContractError
+        If there are none, or they cannot be read.
+    """
+    if against.endswith(".json"):
+        manifest = read_manifest(spark, against)
+        place = manifest.get("paths", {}).get("metrics")
+        origin = {
+            "run_id": manifest["run_id"], "metrics": place,
+            "format": (manifest["configuration"].get("output") or {}).get("format"),
+        }  # fmt: skip
+    else:
+        origin = _of_model(spark, against)
+    if not isinstance(origin["metrics"], str):
+        raise ContractError(f"{against}: this run has left no metrics to compare with; name one that has")
+    run_id = check_run_id(str(origin["run_id"]))
+    return run_id, _metrics(spark, origin["metrics"], str(origin["format"]), run_id)
+
+
+def _of_model(spark: SparkSession, folder: str) -> dict[str, Any]:
+    path = f"{folder.rstrip('/')}/{RUN_FILE}"
+    try:
+        plain = json.loads(Files(spark, folder).read_text(path, limit=_LIMIT))
+        return {key: plain[key] for key in ("run_id", "metrics", "format")}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ContractError(
+            f"{path}: does not say which run has made the model ({error}); "
+            "name the run's manifest instead, or calibrate again"
+        ) from error
+
+
+def _metrics(spark: SparkSession, place: str, table_format: str, run_id: str) -> MetricsTable:
+    with unreadable_is_refused(place):
+        if "/" not in place:
+            frame = spark.table(quote_table(place))
+        elif table_format in PROVIDERS:
+            frame = by_path(spark, "delta" if table_format == "delta" else "iceberg", place, run_id).read()
+        else:
+            frame = spark.read.parquet(place)
+        if "run_id" in frame.columns:
+            frame = frame.where(column("run_id") == run_id).drop("run_id")
+        table = frame.toPandas()
+    try:
+        return MetricsTable(table)
+    except ValueError as error:
+        raise ContractError(f"{place}: {error}") from error
