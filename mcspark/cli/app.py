@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+import mcspark
 from mcspark.cli import jobs
 from mcspark.cli.launch import SparkOptions, launch
 from mcspark.errors import McsparkError
 
 app = typer.Typer(
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Multicalibrated scores for every group. Jobs run through spark-submit: --master, --conf KEY=VALUE "
@@ -56,20 +58,14 @@ def with_exit_code(action: Callable[[], None]) -> None:
         sys.exit(error.exit_code)
 
 
-for _name, _command in typer.main.get_command(jobs.app).commands.items():  # type: ignore[attr-defined]
-    _summary = (_command.help or "").split("\n\n")[0]
-    app.command(name=_name, help=_summary, context_settings=_PASSED_ON)(_job_command(_name))
-
-
-@app.command()
-def show(
-    path: Annotated[str, typer.Argument(help="A model's folder, a manifest, or a metrics table.")],
-    groups: Annotated[int, typer.Option(min=0, help="Groups to list, the worst first.")] = 10,
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
-    """Print a model, a manifest or a metrics table as a readable table."""
-    from mcspark.cli.show import shown  # noqa: PLC0415
-
-    with_exit_code(lambda: typer.echo(shown(path, groups)))
+    """Options of the command itself; its help is that of the application."""
+    if version:
+        typer.echo(f"mcspark {mcspark.__version__}")
+        raise typer.Exit
 
 
 @app.command()
@@ -89,3 +85,24 @@ def init(
             typer.echo(line)
 
     with_exit_code(write)
+
+
+def _add_jobs(*names: str) -> None:
+    known = typer.main.get_command(jobs.app).commands  # type: ignore[attr-defined]
+    for name in names:
+        summary = (known[name].help or "").split("\n\n")[0]
+        app.command(name=name, help=summary, context_settings=_PASSED_ON)(_job_command(name))
+
+
+_add_jobs("check", "calibrate", "score", "audit", "compare", "prepare-acs", "benchmark")
+
+
+@app.command()
+def show(
+    path: Annotated[str, typer.Argument(help="A model's folder, a manifest, or a metrics table.")],
+    groups: Annotated[int, typer.Option(min=0, help="Groups to list, the worst first.")] = 10,
+) -> None:
+    """Print a model, a manifest or a metrics table as a readable table."""
+    from mcspark.cli.show import shown  # noqa: PLC0415
+
+    with_exit_code(lambda: typer.echo(shown(path, groups)))

@@ -10,6 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
 from report_runs import audited, calibrated
 
+from mcspark.ml.tuning import Choice, ResultRow
+from mcspark.pipelines.comparison_page import LABELS, figure, html
 from mcspark.report.page import render
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -29,7 +31,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory) -> dict[str, Path]:
-    """Pages on disk: a calibration with two stages, an audit, and one that had nothing to judge."""
+    """Pages on disk: a calibration of two stages, an audit, one with nothing to judge, and a comparison."""
     folder = tmp_path_factory.mktemp("reports")
     found = {}
     for name, facts in (
@@ -39,7 +41,23 @@ def reports(tmp_path_factory) -> dict[str, Path]:
     ):
         found[name] = folder / f"{name}.html"
         found[name].write_text(render(facts), encoding="utf-8")
+    found["comparison"] = folder / "comparison.html"
+    found["comparison"].write_text(comparison(), encoding="utf-8")
     return found
+
+
+def comparison() -> str:
+    """The page of a comparison of all methods on two tasks; the numbers are made up."""
+    rows = [
+        ResultRow(task, method, m, fold, metric, value * (1 + fold / 10))
+        for task in ("income", "travel")
+        for place, method in enumerate(LABELS)
+        for m in (10, 20, 50)
+        for fold in (0, 1)
+        for metric, value in (("mc_error", 0.02 + place / 1e3), ("level_sets", m), ("worst_group_smece", 0.1))
+    ]
+    choices = {"income": [Choice("trees", None, (("learning_rate", 0.1),), 0.04)]}
+    return html(rows, choices, "lightgbm", figure(rows))
 
 
 @pytest.fixture

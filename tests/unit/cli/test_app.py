@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+import mcspark
 from mcspark.cli import app as module
 from mcspark.errors import ConfigurationError
 
@@ -27,6 +28,11 @@ def test_every_job_and_tool_is_listed(run):
     assert done.exit_code == 0
     for name in (*JOBS, "show", "init"):
         assert name in done.stdout
+
+
+def test_the_version(run):
+    done, _ = run("--version")
+    assert (done.exit_code, done.stdout) == (0, f"mcspark {mcspark.__version__}\n")
 
 
 @pytest.mark.parametrize("job", JOBS)
