@@ -70,8 +70,7 @@ class Atoms:
 
     def blocks(self, draws: int) -> Iterator[int]:
         """Sizes of the blocks into which so many draws are cut, so that memory stays bounded."""
-        table = len(self.cells.groups) * self.cells.bins.base
-        size = max(1, _CHUNK // max(len(self), table, 1))
+        size = max(1, _CHUNK // max(len(self.cells.groups) * self.cells.bins.base, 1))
         for start in range(0, draws, size):
             yield min(size, draws - start)
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from mcspark.core.atoms import Atoms, roll_up
 from mcspark.core.calibration_error import level_errors, too_small_groups
 from mcspark.core.cells import Cells
-from mcspark.core.levels import FloatArray, level_value
+from mcspark.core.group_noise import draw_group_sums
+from mcspark.core.levels import FloatArray, IntArray, level_value
 from mcspark.core.smooth_ece import group_smooth_ece
 
 STRENGTHS = np.array([0, 0.3, 0.6, 0.85, 1, 1.2, 1.5, 2, 3.5, 7, 14])
@@ -85,12 +86,12 @@ def bootstrap_intervals(
         nothing = Interval(None, None, None)
         return Intervals(dict.fromkeys(levels, nothing), nothing)
     atoms, rng = Atoms.of(cells), np.random.default_rng(seed)
-    tables = _Tables.of(atoms, judged)
+    tables, resample = _Tables.of(atoms, judged), _Resampling(atoms, judged)
     figures: list[_Figure] = [_GridError(tables, m) for m in levels]
     figures.append(_SmoothError(tables))
     simulated: list[list[FloatArray]] = [[] for _ in figures]
     for size in atoms.blocks(draws):
-        weight, residual = (atoms.group_sums(noise)[:, judged] for noise in _resample(atoms, rng, size))
+        weight, residual = resample(rng, size)
         for figure, errors in zip(figures, simulated, strict=True):
             errors.append(_at_strengths(figure, weight, residual))
     none = np.zeros((1, *tables.weight.shape))
@@ -105,29 +106,54 @@ def bootstrap_intervals(
     return Intervals(grids, Interval(group_smooth_ece(cells, min_rows).worst, *ends[-1]))
 
 
-def _resample(atoms: Atoms, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    """What Poisson bootstrap samples add to Σw and Σw·(f − y) of each atom; each of shape (size, A).
+class _Resampling:
+    """What Poisson bootstrap samples add to Σw and Σw·(f − y) of each judged group and base level.
 
     An atom of one row is drawn as it is; the rows of a larger one are drawn as equally heavy ones with
     the atom's mean, and their spread about the mean as a normal variable. Samples are scaled to the same
     total weight.
     """
-    cells = atoms.cells
-    residual = cells.score - cells.label
-    square = cells.score_sq - 2 * cells.score_label + cells.label_sq
-    within = np.maximum(square / cells.weight - (residual / cells.weight) ** 2, 0.0)
-    single = cells.n <= 1
-    share = np.empty((size, len(atoms)))
-    alone, together = np.flatnonzero(single), np.flatnonzero(~single)
-    share[:, alone] = _POISSON[rng.integers(0, len(_POISSON), (size, len(alone)), dtype=np.uint16)]
-    share[:, together] = rng.poisson(atoms.rows[together], (size, len(together))) / atoms.rows[together]
-    total = share @ cells.weight
-    share *= (cells.weight.sum() / np.where(total > 0, total, np.inf))[:, None]
-    share -= 1
-    moved = share * residual
-    spread = np.sqrt(cells.weight_sq * within)[together]
-    moved[:, together] += rng.standard_normal((size, len(together))) * spread
-    return share * cells.weight, moved
+
+    def __init__(self, atoms: Atoms, judged: NDArray[np.bool_]) -> None:
+        cells = atoms.cells
+        self._atoms, self._weight, self._residual = atoms, cells.weight, cells.score - cells.label
+        square = cells.score_sq - 2 * cells.score_label + cells.label_sq
+        within = np.maximum(square / cells.weight - (self._residual / cells.weight) ** 2, 0.0)
+        self._single = cells.n <= 1
+        self._spread = np.where(self._single, 0.0, np.sqrt(cells.weight_sq * within))
+        rows = np.where(self._single, 1.0, atoms.rows)
+        self.information = rows / 4
+        self.covariance = np.array([
+            [self._weight**2 / rows, self._weight * self._residual / rows],
+            [self._weight * self._residual / rows, self._residual**2 / rows + self._spread**2],
+        ])  # fmt: skip
+        # All rows are one more group, the last: its sum tells how much a sample weighs.
+        everyone = np.ones((len(cells.membership), 1))
+        self._member = np.hstack([cells.membership[:, judged].astype(np.float64), everyone])
+        self._sums = atoms.group_sums(np.stack([self._weight, self._residual]))[:, judged]
+
+    def __call__(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Noise of Σw and Σw·(f − y), each of shape (size, G, base)."""
+        drawn = draw_group_sums(rng, size, self._atoms, self, self._member)
+        total = self._weight.sum()
+        sampled = total + drawn[0, :, -1].sum(axis=1)
+        factor = (total / np.where(sampled > 0, sampled, np.inf))[:, None, None]
+        weight, residual = (
+            (have + noise[:, :-1]) * factor - have for have, noise in zip(self._sums, drawn, strict=True)
+        )
+        return weight, residual
+
+    def draw(self, rng: np.random.Generator, size: int, at: IntArray) -> FloatArray:
+        """Noise of both quantities of these atoms before the scaling, shape (2, size, len(at))."""
+        share = np.empty((size, len(at)))
+        alone, together = np.flatnonzero(self._single[at]), np.flatnonzero(~self._single[at])
+        share[:, alone] = _POISSON[rng.integers(0, len(_POISSON), (size, len(alone)), dtype=np.uint16)]
+        rows = self._atoms.rows[at[together]]
+        share[:, together] = rng.poisson(rows, (size, len(together))) / rows
+        share -= 1
+        moved = share * self._residual[at]
+        moved[:, together] += rng.standard_normal((size, len(together))) * self._spread[at[together]]
+        return np.stack([share * self._weight[at], moved])
 
 
 def _poisson_table() -> FloatArray:

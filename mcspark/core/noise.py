@@ -17,11 +17,11 @@ import numpy as np
 from mcspark.core.atoms import Atoms, roll_up
 from mcspark.core.calibration_error import level_errors, too_small_groups
 from mcspark.core.cells import Cells
-from mcspark.core.levels import FloatArray, level_value
+from mcspark.core.group_noise import draw_group_sums
+from mcspark.core.levels import FloatArray, IntArray, level_value
 
 QUANTILES = (0.05, 0.5, 0.95)
 _EXACT_ROWS = 4
-_NORMAL_VARIANCE = 12.0
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ def noise_floor(
         return {m: NoiseFloor(m, None, None, {}, None) for m in levels}
     binary = has_binary_labels(cells) if binary is None else binary
     atoms, rng = Atoms.of(cells), np.random.default_rng(seed)
-    noise = _Noise(atoms, cells, binary)
+    noise, member = _Noise(atoms, cells, binary), cells.membership.astype(np.float64)
     rounding = {
         m: level_value(np.arange(m), m) * cells.group_sums("weight", m) - cells.group_sums("score", m)
         for m in levels
     }
     errors: dict[int, list[FloatArray]] = {m: [] for m in levels}
     for size in atoms.blocks(draws):
-        chance = atoms.group_sums(noise.draw(rng, size))
+        chance = draw_group_sums(rng, size, atoms, noise, member)[0]
         for m in levels:
             gap = np.abs(rounding[m] - roll_up(chance, m)).sum(axis=2) / cells.weight.sum()
             errors[m].append(gap[:, judged].max(axis=1))
@@ -152,26 +152,24 @@ class _Noise:
             self.chance = np.full(len(atoms), 0.5)
         self.trials = np.maximum(np.rint(atoms.rows), 1).astype(np.int64)
         spread = self.trials * self.chance * (1 - self.chance)
-        self.deviation = np.sqrt(np.maximum(variance, 0.0))
-        self.scale = np.divide(self.deviation, np.sqrt(spread), out=np.zeros(len(atoms)), where=spread > 0)
-        few = [self.trials == k for k in range(1, _EXACT_ROWS + 1)]
-        many = (self.trials > _EXACT_ROWS) & (spread >= _NORMAL_VARIANCE)
-        self.few = [np.flatnonzero(mask) for mask in few]
-        self.many = np.flatnonzero(many)
-        self.others = np.flatnonzero((self.trials > _EXACT_ROWS) & ~many)
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        self.scale = np.divide(deviation, np.sqrt(spread), out=np.zeros(len(atoms)), where=spread > 0)
+        self.information = spread
+        self.covariance = np.maximum(variance, 0.0)[None, None]
 
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Values of shape (size, A)."""
-        out = np.empty((size, len(self.trials)))
-        for rows, at in enumerate(self.few, start=1):
-            count: FloatArray = np.zeros((size, len(at)))
+    def draw(self, rng: np.random.Generator, size: int, at: IntArray) -> FloatArray:
+        """Values of shape (1, size, len(at))."""
+        out = np.empty((1, size, len(at)))
+        trials, chance, scale = self.trials[at], self.chance[at], self.scale[at]
+        for rows in range(1, _EXACT_ROWS + 1):
+            few = np.flatnonzero(trials == rows)
+            count: FloatArray = np.zeros((size, len(few)))
             for _ in range(rows):
-                count += rng.random((size, len(at)), dtype=np.float32) < self.chance[at].astype(np.float32)
-            out[:, at] = (count - rows * self.chance[at]) * self.scale[at]
-        at = self.others
-        drawn = rng.binomial(self.trials[at], self.chance[at], (size, len(at)))
-        out[:, at] = (drawn - self.trials[at] * self.chance[at]) * self.scale[at]
-        out[:, self.many] = rng.standard_normal((size, len(self.many))) * self.deviation[self.many]
+                count += rng.random((size, len(few)), dtype=np.float32) < chance[few].astype(np.float32)
+            out[0][:, few] = (count - rows * chance[few]) * scale[few]
+        many = np.flatnonzero(trials > _EXACT_ROWS)
+        drawn = rng.binomial(trials[many], chance[many], (size, len(many)))
+        out[0][:, many] = (drawn - trials[many] * chance[many]) * scale[many]
         return out
 
 

@@ -61,12 +61,12 @@ def test_binary_labels_are_recognised(binary):
 def test_the_floor_is_what_drawing_the_labels_row_by_row_gives(weighted):
     rng = np.random.default_rng(3)
     score, label, membership, weight = population(rng, 1500, weighted=weighted)
-    floor = noise_floor(cells_of((score, label, membership, weight)), [10, 100], draws=400, seed=1)
+    floor = noise_floor(cells_of((score, label, membership, weight)), [10, 100], draws=1000, seed=1)
     for m in (10, 100):
         value = level_value(level_index(score, m), m)
         drawn = [
             calibration_error(value, (rng.random(1500) < score) * 1.0, membership, weight).max()
-            for _ in range(300)
+            for _ in range(1000)
         ]
         assert floor[m].expected == pytest.approx(np.mean(drawn), rel=0.03)
         for q in (0.05, 0.5, 0.95):
