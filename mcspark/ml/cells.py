@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import structlog
+from numpy.typing import NDArray
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -154,9 +155,14 @@ class CellTable:
         ContractError
             If even the base levels make more cells.
         """
+        count = self.frame.count()
+        if count <= most:
+            return self._to_driver(_collect(self._signed(groups, self.bins), count), groups, self.bins)
         bins = self.bins
         while True:
-            table = _kept(self._by_signature(groups, bins))
+            signed = self._signed(groups, bins)
+            keys = [name for name in signed.columns if name not in SUMS]
+            table = _kept(signed.groupBy(*keys).agg(*[F.sum(n).alias(n) for n in SUMS]))
             try:
                 count = table.count()
                 if count <= most:
@@ -171,28 +177,39 @@ class CellTable:
             bins = bins.coarser()
             log.warning("too many cells for the driver: score bins are merged", cells=count, bins=bins.n_bins)
 
-    def _by_signature(self, groups: FittedGroups, bins: ScoreBins) -> DataFrame:
-        frame = with_signature(self.frame, groups)
+    def _signed(self, groups: FittedGroups, bins: ScoreBins) -> DataFrame:
+        """Role, signature, bin and sums; not yet summed up, so that a cell may be on several rows."""
+        place = F.col("__bin")
         if bins != self.bins:
-            merged = int_array(bins.assign(self.bins.edges()[:-1]))
-            frame = frame.withColumn("__bin", F.get(merged, F.col("__bin")))
-        keys = ["__role", *word_names(groups), "__bin"]
-        return frame.groupBy(*keys).agg(*[F.sum(n).alias(n) for n in SUMS])
+            place = F.get(int_array(bins.assign(self.bins.edges()[:-1])), place)
+        frame = with_signature(self.frame, groups)
+        return frame.select("__role", *word_names(groups), place.alias("__bin"), *SUMS)
 
     def _to_driver(self, data: pd.DataFrame, groups: FittedGroups, bins: ScoreBins) -> Cells:
-        words = data[word_names(groups)].to_numpy(np.int64)
-        order = np.lexsort((data["__bin"], *words.T[::-1], data["__role"]))
-        signatures, signature = distinct_rows(words[order])
+        keys = ["__role", *word_names(groups), "__bin"]
+        order = np.lexsort(tuple(data[key] for key in reversed(keys)))
+        sorted_keys = data[keys].to_numpy(np.int64)[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (sorted_keys[1:] != sorted_keys[:-1]).any(axis=1)
+        first = np.flatnonzero(new)
+        role, words, place = np.split(sorted_keys[first], [1, len(keys) - 1], axis=1)
+        signatures, signature = distinct_rows(words)
         scales = dict.fromkeys(SUMS, self.scale.weight) | {"n": 1.0, "weight_sq": self.scale.weight_sq}
+        sums = {name: _sums_from(first, data[name].to_numpy(np.int64)[order]) for name in SUMS}
         return Cells(
             bins,
             groups.names,
             groups.membership(signatures),
-            data["__bin"].to_numpy(np.int64)[order],
+            place[:, 0].copy(),
             signature,
-            data["__role"].to_numpy(np.int64)[order],
-            **{name: data[name].to_numpy(np.float64)[order] / scales[name] for name in SUMS},
+            role[:, 0].copy(),
+            **{name: sums[name].astype(np.float64) / scales[name] for name in SUMS},
         )
+
+
+def _sums_from(first: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Exact sums of the values from each of these places up to the next."""
+    return np.add.reduceat(values, first) if len(first) else np.zeros(0, dtype=np.int64)
 
 
 def make_cells(
@@ -218,23 +235,27 @@ def make_cells(
         Values of the split column; a cell's role is the place of its rows' among them.
     """
     f, y = F.col(columns.score), F.col(columns.label)
-    w = F.col(columns.weight) if columns.weight else F.lit(1.0)
     names = F.array(*[F.lit(role) for role in roles])
     split = F.col(columns.split) if columns.split else F.lit(roles[-1])
     role = F.call_function("array_position", names, split).cast("int") - 1
+    w = F.col(columns.weight) if columns.weight else F.lit(1.0)
     values = {
-        "weight": w, "score": w * f, "label": w * y,
+        "score": w * f, "label": w * y,
         "score_sq": w * f * f, "label_sq": w * y * y, "score_label": w * f * y,
     }  # fmt: skip
+    sums = {name: _integer_sum(value, scale.weight) for name, value in values.items()}
+    if columns.weight:
+        sums |= {"weight": _integer_sum(w, scale.weight), "weight_sq": _integer_sum(w * w, scale.weight_sq)}
     table = (
         with_bin(frame, columns.score, bins, "__bin")
         .groupBy("__bin", role.alias("__role"), *[category_name(i) for i in range(len(families))])
-        .agg(
-            F.count(F.lit(1)).alias("n"),
-            _integer_sum(w * w, scale.weight_sq).alias("weight_sq"),
-            *[_integer_sum(value, scale.weight).alias(name) for name, value in values.items()],
-        )
+        .agg(F.count(F.lit(1)).alias("n"), *[total.alias(name) for name, total in sums.items()])
     )
+    if not columns.weight:  # rows of weight 1 are counted, not summed
+        counted = {"weight": scale.weight, "weight_sq": scale.weight_sq}
+        table = table.withColumns(
+            {name: F.rint(F.col("n") * F.lit(s)).cast("long") for name, s in counted.items()}
+        )
     return CellTable(_kept(table), bins, scale)
 
 

@@ -27,10 +27,12 @@ def level_column(score: Column, m: int | Column) -> Column:
 
 def with_bin(frame: DataFrame, score: str, bins: ScoreBins, name: str) -> DataFrame:
     """Add the score bin of each row as an integer column ``name``."""
-    level, parts = f"{name}_level", f"{name}_parts"
-    framed = frame.withColumn(level, level_column(F.col(score), bins.base))
-    if not any(bins.depth):
-        return framed.withColumnRenamed(level, name)
-    framed = framed.withColumn(parts, F.get(int_array(2**d for d in bins.depth), F.col(level)))
-    within = level_column(F.col(score), F.col(parts) * bins.base) - F.col(level) * F.col(parts)
-    return framed.withColumn(name, F.get(int_array(bins.starts), F.col(level)) + within).drop(level, parts)
+    finest = max(bins.depth)
+    fine, level = f"{name}_fine", f"{name}_level"
+    # Nested grids agree about every score, so its level on the finest one tells the place in all others.
+    framed = frame.withColumn(fine, level_column(F.col(score), bins.base << finest))
+    framed = framed.withColumn(level, F.shiftright(fine, finest))
+    within = F.col(fine).bitwiseAND((1 << finest) - 1)
+    halvings_left = F.get(int_array(finest - d for d in bins.depth), F.col(level))
+    place = F.get(int_array(bins.starts), F.col(level)) + F.call_function("shiftright", within, halvings_left)
+    return framed.withColumn(name, place).drop(fine, level)
