@@ -14,7 +14,13 @@ from mcspark.report.metrics_table import AFTER, BEFORE, MetricsTable
 SURPRISE = 0.05
 """Below this p-value, chance does not explain an MC error."""
 
-Standing = Literal["yes", "better", "no", "unknown"]
+BLUNT = 0.05
+"""Where chance alone may show an MC error above this, its absence says little."""
+
+FEW_ROWS = 100
+"""Fewer held-out rows say nothing, whatever their error."""
+
+Standing = Literal["yes", "better", "no", "unclear", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,8 @@ class RunFacts:
         if p_value is None:
             return "unknown"
         if p_value >= SURPRISE:
-            return "yes"
+            blunt = (self.last("noise_floor_high", self.grid) or 0.0) > BLUNT
+            return "unclear" if blunt or (self.last("rows") or 0) < FEW_ROWS else "yes"
         return "better" if after is not None and before is not None and after < before else "no"
 
     @property
@@ -118,6 +125,7 @@ class RunFacts:
         )
         chance = {
             "yes": f"no more than chance explains (noise floor {floor}, p = {p_value}",
+            "unclear": f"no more than chance explains with so few rows (noise floor {floor}, p = {p_value}",
             "better": f"closer to, but still above, what chance explains (noise floor {floor}, p = {p_value}",
             "no": f"more than chance explains (noise floor {floor}, p = {p_value}",
         }[self.standing]
@@ -161,6 +169,7 @@ ANSWERS = {
     "yes": "Yes, in every group that could be judged",
     "better": "Better, not perfect",
     "no": "No, not in every group",
+    "unclear": "Too few rows to tell",
     "unknown": "There is nothing to judge",
 }
 MISSING = "–"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+import structlog
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mcspark.report.definitions import DEFINITIONS
 from mcspark.report.facts import RunFacts, count, number
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$])")
+
+log = structlog.get_logger(__name__)
 
 MAX_ROWS = 500
 """Groups in the table; the metrics table has them all."""
@@ -29,23 +32,34 @@ _ORDERS = (
 
 def render(facts: RunFacts) -> str:
     """The page."""
-    # Drawing is slow to import, and audits without a report do not need it.
-    from mcspark.report.pictures import pictures  # noqa: PLC0415
-
     groups = facts.groups()
+    drawn, trouble = _drawn(facts)
     return (
         environment()
         .get_template("report.html.j2")
         .render(
             facts=facts,
             summary=facts.summary,
-            pictures=pictures(facts),
+            pictures=drawn,
+            trouble=trouble,
             groups=_with_places(groups.head(MAX_ROWS)),
             orders=[(name, words) for name, words, _ in _ORDERS if name in groups.columns],
             n_groups=len(groups),
             definitions=DEFINITIONS,
         )
     )
+
+
+def _drawn(facts: RunFacts) -> tuple[Mapping[str, Sequence[Any]], str | None]:
+    """The pictures, or none and why: what was calibrated and published is not lost for want of a picture."""
+    # Drawing is slow to import, and runs without a report do not need it.
+    from mcspark.report.pictures import SECTIONS, pictures  # noqa: PLC0415
+
+    try:
+        return pictures(facts), None
+    except Exception as error:
+        log.exception("the pictures of the report could not be drawn")
+        return {name: [] for name in SECTIONS}, str(error)
 
 
 def environment(*, markdown: bool = False) -> Environment:

@@ -12,6 +12,7 @@ from mcspark.report.plots.maps import MAX_GROUPS
 from mcspark.report.plots.style import short
 from mcspark.report.svg import Picture, picture
 
+SECTIONS = ("grid", "reliability", "gaps", "corrections", "training")
 WORST = 3
 """Groups that get a reliability diagram of their own."""
 MAX_STAGES = 3
@@ -19,9 +20,9 @@ MAX_STAGES = 3
 
 
 def pictures(facts: RunFacts) -> Mapping[str, list[Picture]]:
-    """By section: ``grid``, ``reliability``, ``gaps``, ``corrections``, ``training``."""
+    """By section, see :data:`SECTIONS`."""
     if facts.standing == "unknown":
-        return {name: [] for name in ("grid", "reliability", "gaps", "corrections", "training")}
+        return {name: [] for name in SECTIONS}
     return {
         "grid": [picture(plots.error_by_grid(facts.table), "grid", _grid_words(facts))],
         "reliability": _reliability(facts),

@@ -143,6 +143,7 @@ def altered(**values):
     ("values", "standing", "words"),
     [
         ({"p_value": 0.05}, "yes", "no more than chance explains"),
+        ({"p_value": 0.05, "noise_floor_high": 0.051}, "unclear", "Too few rows to tell"),
         ({"p_value": 0.049}, "better", "closer to, but still above"),
         ({"p_value": 0.02, "mc_error": 0.9}, "no", "more than chance explains"),
     ],
@@ -151,6 +152,17 @@ def test_verdicts(values, standing, words):
     facts = altered(**values)
     assert facts.standing == standing
     assert words in facts.verdict
+
+
+def test_a_picture_that_cannot_be_drawn_costs_the_pictures_alone(monkeypatch):
+    def fail(*_):
+        raise ValueError("no such <font>")
+
+    monkeypatch.setattr("mcspark.report.plots.error_by_grid", fail)
+    page = render(calibrated())
+    assert "The pictures could not be drawn (no such &lt;font&gt;)" in page
+    assert "<figure" not in page
+    assert number(calibrated().last("mc_error", 20)) in page
 
 
 def test_an_audit_speaks_of_one_score():
