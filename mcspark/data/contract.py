@@ -206,6 +206,28 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
     )
 
 
+def refuse_rejected(
+    report: RowReport, *, source: str, max_rejected_share: float = 1.0, allow_empty: bool = False
+) -> None:
+    """Refuse a table of which too many rows are rejected, or all of them.
+
+    Raises
+    ------
+    ContractError
+        With the counts by reason.
+    """
+    share = report.rejected / report.rows if report.rows else 0.0
+    reasons = ", ".join(f"{reason} {n}" for reason, n in report.reasons.items())
+    if share > max_rejected_share:
+        raise ContractError(
+            f"{source}: {report.rejected} of {report.rows} rows rejected ({share:.2%}, allowed "
+            f"{max_rejected_share:.2%}): {reasons}; correct the rows or raise max_rejected_share"
+        )
+    if not report.accepted and not allow_empty:
+        why = f"all {report.rows} rows are rejected: {reasons}" if report.rows else "it has no rows"
+        raise ContractError(f"{source}: {why}; set allow_empty to publish an empty output")
+
+
 def enforce(
     report: RowReport,
     df: DataFrame,
@@ -231,16 +253,7 @@ def enforce(
             f"{source}: {report.negative} row(s) with a negative {scored.weight}, such as "
             f"{', '.join(examples)}; correct these weights or leave the rows out"
         )
-    share = report.rejected / report.rows if report.rows else 0.0
-    reasons = ", ".join(f"{reason} {n}" for reason, n in report.reasons.items())
-    if share > max_rejected_share:
-        raise ContractError(
-            f"{source}: {report.rejected} of {report.rows} rows rejected ({share:.2%}, allowed "
-            f"{max_rejected_share:.2%}): {reasons}; correct the rows or raise max_rejected_share"
-        )
-    if not report.accepted and not allow_empty:
-        why = f"all {report.rows} rows are rejected: {reasons}" if report.rows else "it has no rows"
-        raise ContractError(f"{source}: {why}; set allow_empty to publish an empty output")
+    refuse_rejected(report, source=source, max_rejected_share=max_rejected_share, allow_empty=allow_empty)
     if report.accepted and not report.weighted:
         raise ContractError(
             f"{source}: no {'labelled ' if report.labelled else ''}row has a {scored.weight} above 0, "

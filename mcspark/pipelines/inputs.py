@@ -12,7 +12,16 @@ from pyspark.sql import functions as F
 
 from mcspark.config import AttributeTable, Config, ScoredTable, Split
 from mcspark.core.groups import Family
-from mcspark.data.contract import FAULTS, RowReport, accepted, apply_row_rules, enforce, inspect, rejected
+from mcspark.data.contract import (
+    FAULTS,
+    RowReport,
+    accepted,
+    apply_row_rules,
+    enforce,
+    inspect,
+    refuse_rejected,
+    rejected,
+)
 from mcspark.data.join import UNMATCHED, join_attributes, mark_unmatched, refuse_unmatched, unmatched_counts
 from mcspark.data.keys import check_unique, key_census, supersede
 from mcspark.data.schema import as_numbers
@@ -51,6 +60,8 @@ class Inputs:
         Rows that each attribute table lacks, as the hashes of the keys say; None where they do not compare.
     kept : bool
         Whether the frame is on disk, so that looking at it again costs little.
+    max_rejected_share, allow_empty
+        Of the configuration.
     """
 
     frame: DataFrame
@@ -63,6 +74,8 @@ class Inputs:
     origins: tuple[DataFrame, ...] = ()
     absent: tuple[int | None, ...] = ()
     kept: bool = False
+    max_rejected_share: float = 1.0
+    allow_empty: bool = False
 
     @property
     def weight(self) -> str | None:
@@ -85,8 +98,15 @@ class Inputs:
         return FixedPoint.for_totals(self.report.weight, self.report.weight_sq)
 
     def refuse_unmatched(self) -> None:
-        """Refuse the run if a table with ``on_unmatched: fail`` lacks a row."""
+        """Refuse the run if a table with ``on_unmatched: fail`` lacks a row, or others lack too many."""
         refuse_unmatched(self.frame, self.scored.key, self.tables, self.unmatched)
+        if self.rejected_unmatched:
+            reasons = {**self.report.reasons, "unmatched": self.rejected_unmatched}
+            report = replace(self.report, accepted=self.n_accepted, reasons=reasons)
+            refuse_rejected(
+                report, source=self.source,
+                max_rejected_share=self.max_rejected_share, allow_empty=self.allow_empty,
+            )  # fmt: skip
 
     @property
     def rejects_unmatched(self) -> bool:
@@ -212,6 +232,7 @@ def read_inputs(
     return Inputs(
         frame, ruled, report, scored, tuple(config.attributes), source, with_label,
         origins=(clean, *numbers), absent=absent,
+        max_rejected_share=config.max_rejected_share, allow_empty=config.allow_empty,
     )  # fmt: skip
 
 

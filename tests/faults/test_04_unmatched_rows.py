@@ -49,6 +49,14 @@ def test_fail_refuses_the_run(torn):
     )
 
 
+def test_too_many_are_refused(torn):
+    torn.refused(
+        rf"{LOST} of 240 rows rejected \(2.92%, allowed 2.00%\): unmatched {LOST}",
+        attributes=policy(torn, "reject"),
+        max_rejected_share=0.02,
+    )
+
+
 def check_log(done):
     line = next(x for x in done.log.splitlines() if "attributes without scores are not used" in x)
     assert "rows=5" in line
