@@ -36,6 +36,12 @@ AUTO_ROUNDS = 10
 LATER_BINS = 1024
 """Score bins of a round after the first, at equally heavy places of the scores it is fed."""
 
+MOST_TRAINING_CELLS = 400_000
+"""Where more cells are learned from, neighbouring score bins are trained on as one place of the score, as few
+as :data:`FEWEST_PLACES` of them: the cost of a fit stops growing, and the trees lose nothing that shows."""
+
+FEWEST_PLACES = 32
+
 
 @dataclass(frozen=True)
 class TreeSettings:
@@ -75,7 +81,7 @@ class TrainingTable:
     Parameters
     ----------
     place : ndarray of int, shape (C,)
-        Score bin, the first feature of the trees.
+        Place of the score, the first feature of the trees: a score bin, or several neighbouring ones.
     signature : ndarray of int, shape (C,)
         Row of ``membership``.
     membership : ndarray of bool, shape (S, G)
@@ -94,6 +100,8 @@ class TrainingTable:
         Number of rows of each cell.
     unit : float
         Weight of a cell here over its weight in the table.
+    place_of_bin : ndarray of int, optional
+        Place of each score bin, in the first round.
     """
 
     place: IntArray
@@ -106,6 +114,7 @@ class TrainingTable:
     min_weight_in_leaf: float
     rows: FloatArray
     unit: float
+    place_of_bin: IntArray | None = None
 
 
 Train = Callable[[TrainingTable, TreeSettings], str]
@@ -275,34 +284,63 @@ def _one_round(
     else:
         edges = _edges_of(state, cells.weight)
         place = np.searchsorted(edges[1:-1], state, side="right")
-    text = train(_training_table(cells, state, place, settings), settings)
+    merged = _places(cells, place, len(edges) - 1)
+    edges = np.append(edges[:-1][np.flatnonzero(np.diff(merged, prepend=-1))], edges[-1])
+    table = _training_table(cells, state, merged[place], settings)
+    text = train(replace(table, place_of_bin=merged if first else None), settings)
     text = map_thresholds(text, 0, score_threshold(edges))
     text = with_feature_names(text, feature_names(len(cells.groups)))
     trees = parse_trees(text)
     return Stage(settings.link, AdditiveForm.from_trees(trees, len(cells.groups)), len(trees)), text
 
 
+def _places(cells: Cells, place: IntArray, count: int) -> IntArray:
+    """Place to train on of each of ``count`` finer ones: itself, or merged until the cells are few enough."""
+    weight = np.bincount(place, weights=cells.weight, minlength=count)
+    middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+    merged, wanted = np.arange(count), count
+    while len(_distinct(cells, merged[place])[1]) > MOST_TRAINING_CELLS and wanted > FEWEST_PLACES:
+        wanted = max(wanted // 2, FEWEST_PLACES)
+        heavy = np.minimum((middle * wanted).astype(np.int64), wanted - 1)
+        merged = np.cumsum(np.diff(heavy, prepend=heavy[0]) > 0)
+    return merged
+
+
+def _distinct(cells: Cells, place: IntArray) -> tuple[IntArray, IntArray]:
+    """For each cell its number among the distinct (role, signature, place), and one cell of each of these."""
+    shape = (int(cells.role.max()) + 1, len(cells.membership), int(place.max()) + 1)
+    key = np.ravel_multi_index((cells.role, cells.signature, place), shape)
+    _, one, number = np.unique(key, return_index=True, return_inverse=True)
+    return number.reshape(-1), one
+
+
 def _training_table(
     cells: Cells, state: FloatArray, place: IntArray, settings: TreeSettings
 ) -> TrainingTable:
-    stop = cells.role == Role.early_stopping
+    number, one = _distinct(cells, place)
+
+    def total(value: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(number, weights=value), dtype=np.float64)
+
+    weight, rows = total(cells.weight), total(cells.n)
+    stop = cells.role[one] == Role.early_stopping
+    label, start = total(cells.label) / weight, total(state * cells.weight) / weight
     # The least leaf is counted in weight, so that weight 2 is the row twice. Only weights that are parts of a
     # row on average, such as those that sum to 1, are scaled up to one a row: no leaf could be grown else.
-    scale = max(1.0, cells.n[~stop].sum() / cells.weight[~stop].sum())
-    label = cells.label / cells.weight
+    scale = max(1.0, rows[~stop].sum() / weight[~stop].sum())
     curvature = 1.0
     if settings.link == "logit":
         curvature = float(np.average(state * (1 - state), weights=cells.weight))
     return TrainingTable(
-        place=place,
-        signature=cells.signature,
+        place=place[one],
+        signature=cells.signature[one],
         membership=cells.membership,
-        target=np.clip(label, 0, 1) if settings.link == "logit" else label - state,
-        weight=cells.weight * scale,
+        target=np.clip(label, 0, 1) if settings.link == "logit" else label - start,
+        weight=weight * scale,
         stop=stop,
-        offset=logit(state) if settings.link == "logit" else None,
+        offset=logit(start) if settings.link == "logit" else None,
         min_weight_in_leaf=settings.min_rows_in_leaf * curvature,
-        rows=cells.n,
+        rows=rows,
         unit=float(scale),
     )
 

@@ -22,7 +22,7 @@ from mcspark.core.levels import ScoreBins
 from mcspark.core.rounds import TrainingTable, TreeSettings
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.groups import with_signature, word_names
-from mcspark.ml.levels import with_bin
+from mcspark.ml.levels import int_array, with_bin
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.trees import cut_at_best, materialised, new_estimator, sparse_groups, without_copies
 from mcspark.runtime.columns import column
@@ -95,8 +95,10 @@ class RowTrainer:
             drawn = F.pmod(F.xxhash64(*map(column, rows.columns)), F.lit(_PLACES)) < share * _PLACES
             rows = rows.where(~stop | drawn)
         rows = rows.join(F.broadcast(self._signatures(rows)), words)
+        assert table.place_of_bin is not None  # only the first round is trained on rows
+        place = F.get(int_array(table.place_of_bin), column("__bin"))
         rows = rows.select(
-            column("__bin").cast("double").alias("place"),
+            place.cast("double").alias("place"),
             column("groups"),
             (column(c.label) - column(c.score)).alias("target"),
             (weight * table.unit).cast("double").alias("weight"),

@@ -14,6 +14,7 @@ from mcspark.core.calibration_error import calibration_error
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import ScoreBins
 from mcspark.core.rounds import (
+    FEWEST_PLACES,
     LATER_BINS,
     TreeSettings,
     _edges_of,
@@ -309,3 +310,46 @@ def test_signature_scores_are_those_of_rows(fit):
     table, signature = np.unique(member, axis=0, return_inverse=True)
     fast = SignatureScorer(fit.stages, table)(score, signature.reshape(-1))
     np.testing.assert_allclose(fast, fit.stages.apply(score, member), rtol=0, atol=1e-15)
+
+
+def test_many_cells_are_trained_on_in_fewer_places(monkeypatch):
+    """Neighbouring bins become one place: as heavy as each other, and their edges still bin edges."""
+    score, label, member, weight, role = population(12_000)
+    cells = Cells.from_rows(
+        score, label, member, bins=ScoreBins(60, (3,) * 60), weight=weight, role=role
+    ).of_role(Role.fit, Role.early_stopping)
+    fine = fit_stages(cells, FAST, official)
+    monkeypatch.setattr("mcspark.core.rounds.MOST_TRAINING_CELLS", len(cells) // 2)
+    seen = []
+
+    def watched(table, settings):
+        seen.append(table)
+        return official(table, settings)
+
+    coarse = fit_stages(cells, FAST, watched)
+    table = seen[0]
+    assert len(table.place) <= len(cells) // 2
+    places = np.unique(table.place)
+    assert np.array_equal(places, np.arange(len(places)))
+    share = np.bincount(table.place, weights=table.weight) / table.weight.sum()
+    assert share.max() < 2 / len(places)
+    # Nothing of the rows is lost: their weight, and their residual.
+    assert table.weight.sum() == pytest.approx(cells.weight.sum(), rel=1e-12)
+    residual = float((table.weight * table.target).sum())
+    assert residual == pytest.approx(float((cells.label - cells.score).sum()), rel=1e-9)
+    assert (np.diff(table.place_of_bin) >= 0).all()
+    # A score on an edge is above it: the threshold is the double before.
+    assert set(np.nextafter(coarse.stages.stages[0].form.thresholds, 1)) <= set(cells.bins.edges())
+    test = role == Role.test
+    losses = [
+        np.average((fit.stages.apply(score, member) - label)[test] ** 2, weights=weight[test])
+        for fit in (fine, coarse)
+    ]
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)
+
+
+def test_places_stop_merging_where_no_score_would_be_told_from_another(monkeypatch):
+    cells = cells_of(depth=2).of_role(Role.fit, Role.early_stopping)
+    monkeypatch.setattr("mcspark.core.rounds.MOST_TRAINING_CELLS", 1)
+    fit = fit_stages(cells, FAST, official)
+    assert 2 < len(fit.stages.stages[0].form.thresholds) < FEWEST_PLACES
