@@ -154,6 +154,14 @@ def test_verdicts(values, standing, words):
     assert words in facts.verdict
 
 
+@pytest.mark.parametrize(("rows", "standing"), [(99, "unclear"), (100, "yes")])
+def test_a_handful_of_rows_is_no_proof(rows, standing):
+    facts = calibrated()
+    metrics = facts.metrics.copy()
+    metrics.loc[(metrics["stage"] == "after") & (metrics["metric"] == "rows"), "value"] = rows
+    assert replace(facts, metrics=metrics).standing == standing
+
+
 def test_a_picture_that_cannot_be_drawn_costs_the_pictures_alone(monkeypatch):
     def fail(*_):
         raise ValueError("no such <font>")
