@@ -1,0 +1,96 @@
+"""The comparison of two runs, on metrics tables that are written by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcspark.config import Drift
+from mcspark.pipelines.drift import change_since, too_far
+from mcspark.report.metrics_table import COLUMNS, MetricsTable
+
+LEVELS = 20
+
+
+def table(shares, groups, errors, rows=1000, stage="before", grid=LEVELS):
+    """Shares of rows by level, of groups, and (low, value, high) of the MC error by grid."""
+    lines = [(None, "rows", None, None, rows, None)]
+    lines += [(None, "level_share", None, grid, share, i) for i, share in enumerate(shares)]
+    lines += [(None, f"level_{name}", None, grid, 0.0, i) for i in range(grid)
+              for name in ("rows", "mean_score", "mean_label", "label_error")]  # fmt: skip
+    lines += [(group, "share", None, None, share, None) for group, share in groups.items()]
+    for m, (low, value, high) in errors.items():
+        for name, number in (("mc_error_low", low), ("mc_error", value), ("mc_error_high", high)):
+            lines.append(("A", name, None, m, number, None))
+    lines += [(None, "level_sets", None, m, m, None) for m in {grid, *errors}]
+    frame = pd.DataFrame(
+        [("test", stage, metric, group, m, value, level) for group, metric, _, m, value, level in lines],
+        columns=list(COLUMNS),
+    )
+    return MetricsTable(frame.astype({"value": "float64"}))
+
+
+def uniform():
+    return np.full(LEVELS, 1 / LEVELS)
+
+
+def moved(share):
+    """A part of the rows of the lowest level in the highest."""
+    shares = uniform()
+    shares[0] -= share
+    shares[-1] += share
+    return shares
+
+
+def test_nothing_has_changed():
+    one = table(uniform(), {"A": 0.3, "B": 0.7}, {10: (0.01, 0.02, 0.03), 20: (0.02, 0.03, 0.04)})
+    change = change_since(one, one, "r1", "before")
+    assert (change.score_distance, change.share_change) == (0, 0)
+    assert not any(e.worse for e in change.mc_error.values())
+    assert too_far(Drift(max_score_distance=0, max_share_change=0, mc_error_must_hold=True), change) == []
+
+
+def test_distances_by_hand():
+    now = table(moved(0.04), {"A": 0.5, "C": 0.2}, {}, rows=400)
+    then = table(uniform(), {"A": 0.3, "B": 0.05}, {}, rows=100, stage="after")
+    change = change_since(now, then, "r1", "after")
+    assert change.score_distance == pytest.approx(0.04)
+    assert change.score_noise == pytest.approx(1.358 * (1 / 400 + 1 / 100) ** 0.5)
+    assert (change.share_group, change.share_change) == ("A", pytest.approx(0.2))
+    assert change.share_noise == pytest.approx(1.96 * (0.4 * 0.6 * (1 / 400 + 1 / 100)) ** 0.5)
+    assert too_far(Drift(max_score_distance=0.05, max_share_change=0.21), change) == []
+    problems = too_far(Drift(max_score_distance=0.03, max_share_change=0.19), change)
+    assert len(problems) == 2
+    assert "share of A has changed by 0.2000, allowed 0.19" in problems[1]
+    gone = change_since(table(uniform(), {"C": 0.4}, {}), then, "r1", "after")
+    assert (gone.share_group, gone.share_change) == ("C", pytest.approx(0.4))
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "worse"),
+    [
+        ((0.05, 0.06, 0.07), (0.02, 0.03, 0.04), True),
+        ((0.035, 0.06, 0.07), (0.02, 0.03, 0.04), False),  # the intervals meet
+        ((0.05, 0.06, 0.07), (None, 0.03, None), True),
+        ((0.02, 0.06, 0.07), (None, 0.03, None), False),
+        ((0.01, 0.02, 0.03), (0.05, 0.06, 0.07), False),  # better
+    ],
+)
+def test_worse_means_that_the_intervals_do_not_meet(now, then, worse):
+    one, other = (table(uniform(), {"A": 1.0}, {20: ends}) for ends in (now, then))
+    change = change_since(one, other, "r1", "before")
+    assert change.mc_error[20].worse is worse
+    problems = too_far(Drift(mc_error_must_hold=True), change)
+    assert bool(problems) is worse
+    assert too_far(Drift(), change) == []
+    assert change.summary()["mc_error"]["20"]["then"] == then[1]
+
+
+def test_what_cannot_be_compared_is_null():
+    now = table(uniform(), {"A": 1.0}, {10: (0.1, 0.1, 0.1)})
+    then = table(np.full(30, 1 / 30), {"A": 1.0}, {50: (0.1, 0.1, 0.1)}, grid=30)
+    change = change_since(now, then, "r1", "before")
+    assert (change.score_distance, change.score_noise, change.mc_error) == (None, None, {})
+    nothing = change_since(now, table(uniform(), {"A": 1.0}, {}, rows=0), "r1", "before")
+    assert (nothing.score_distance, nothing.share_change) == (None, None)
