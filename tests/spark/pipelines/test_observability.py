@@ -79,6 +79,6 @@ def test_one_row_for_each_run_split_stage_metric_group_and_grid(calibrated):
     key = ["run_id", "split", "stage", "metric", "group", "levels", "level"]
     assert not table.duplicated(key).any()
     assert {"mc_error", "ma_error", "noise_floor", "loss", "share", "group_mc_error"} <= set(table["metric"])
-    grids = table.loc[table["metric"] == "group_mc_error"].groupby(["run_id", "stage"])
+    grids = table.loc[table["metric"] == "group_mc_error"].groupby(["run_id", "stage"], observed=True)
     for _, rows in grids:
         assert len(rows) == rows["group"].nunique() * 2
