@@ -62,7 +62,7 @@ def slots(spark: SparkSession, wait_seconds: float = 60) -> int:
 def settled_slots(spark: SparkSession, quiet_seconds: float = 1.0) -> int:
     """:func:`slots` once no executor has come for a while: they register one after another."""
     count = slots(spark)
-    if spark.sparkContext.master.partition("[")[0] == "local":
+    if str(spark.sparkContext.master).partition("[")[0] == "local":
         return count
     since = time.monotonic()
     while time.monotonic() - since < quiet_seconds:
