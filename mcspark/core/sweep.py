@@ -22,6 +22,7 @@ import numpy as np
 from mcspark.core.calibration_error import level_errors
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells import SUMS, Cells, Role
+from mcspark.core.noise import noise_floor
 from mcspark.core.rounds import Train, TreeSettings, check_saturation, fit_stages
 from mcspark.core.smooth_ece import group_smooth_ece
 from mcspark.core.solvers.lsboost import fit_lsboost
@@ -29,6 +30,9 @@ from mcspark.core.solvers.mcboost import fit_mcboost
 from mcspark.core.solvers.multiaccuracy import PENALTIES, multiaccuracy_path
 from mcspark.core.solvers.squarelev import fit_squarelev
 from mcspark.core.stages import Stages
+
+FLOOR_DRAWS = 100
+"""Simulations of the noise floor of each result."""
 
 BUCKETS = 20
 """Buckets of the rows that are not test; half of them is ten, so tenths of a half are whole buckets."""
@@ -185,13 +189,16 @@ class Sweep:
         calibrator, calibration, _ = self.fit(trial, train)
         found: list[tuple[str, int | None, float | None]] = []
         after = recalibrated(self.test, calibrator)
-        for m in self.levels if trial.m is None else (trial.m,):
+        grids = self.levels if trial.m is None else (trial.m,)
+        floors = noise_floor(after, grids, FLOOR_DRAWS, self.seed, min_rows=self.min_rows)
+        for m in grids:
             errors = level_errors(after, m, self.min_rows)
             found += [
                 ("mc_error", m, errors.mc_error),
                 ("ma_error", m, errors.ma_error),
                 ("level_sets", m, errors.level_sets),
                 ("loss", m, errors.loss),
+                ("noise_floor", m, floors[m].expected),
             ]
         if trial.m is None:
             found.append(("loss", None, after.loss()))

@@ -170,7 +170,8 @@ def summary_table(rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:
 def figure(rows: Sequence[ResultRow]) -> str:
     """Figure 2 of the paper as SVG: MC error against the number of non-empty level sets, one panel a task.
 
-    Points are means over the partitions, bands one standard deviation to either side.
+    Points are means over the partitions, bands one standard deviation to either side. The dotted line is the
+    noise floor: what the best method would show by chance if its scores were perfectly calibrated.
     """
     import matplotlib as mpl  # noqa: PLC0415  (slow to import, and only this job draws)
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -184,6 +185,7 @@ def figure(rows: Sequence[ResultRow]) -> str:
         for panel, task in zip(panels, found.tasks, strict=True):
             for method in found.methods:
                 _draw(panel, found, task, method)
+            _draw_floor(panel, found, task)
             panel.set(title=task, xlabel="non-empty level sets", ylim=(0, None))
             panel.grid(alpha=0.25)
         panels[0].set_ylabel("multicalibration error")
@@ -202,6 +204,18 @@ def _draw(panel: Any, found: Spreads, task: str, method: str) -> None:
         x, y, sd = np.asarray(sorted(points)).T
         panel.plot(x, y, color=_COLOURS[method], marker=_MARKERS[method], label=LABELS[method])
         panel.fill_between(x, y - sd, y + sd, color=_COLOURS[method], alpha=0.2, linewidth=0)
+
+
+def _draw_floor(panel: Any, found: Spreads, task: str) -> None:
+    method = "trees" if "trees" in found.methods else found.methods[-1]
+    points = []
+    for m in found.grids:
+        floor, sets = found.get(task, method, "noise_floor", m), found.get(task, method, "level_sets", m)
+        if floor is not None and sets is not None:
+            points.append((sets.mean, floor.mean))
+    if points:
+        x, y = np.asarray(sorted(points)).T
+        panel.plot(x, y, color="#444444", linestyle=":", label="noise floor")
 
 
 def markdown(rows: Sequence[ResultRow], choices: Mapping[str, Sequence[Choice]], engine: str) -> str:

@@ -128,6 +128,12 @@ def test_reported_metrics_are_those_of_the_test_rows(sweep, rows, method, settin
         assert found["mc_error", grid] == pytest.approx(wanted, abs=1e-12)
         assert found["level_sets", grid] == len(np.unique(discrete))
         assert found["loss", grid] == pytest.approx(np.mean((discrete - label) ** 2), rel=1e-12)
+        rng = np.random.default_rng(0)
+        drawn = [
+            calibration_error(discrete, (rng.random(len(value)) < value) * 1.0, member).max()
+            for _ in range(300)
+        ]
+        assert found["noise_floor", grid] == pytest.approx(np.mean(drawn), rel=0.1)
     if m is None:
         assert found["loss", None] == pytest.approx(np.mean((value - label) ** 2), rel=1e-12)
     else:
