@@ -158,6 +158,10 @@ def test_input_that_breaks_its_contract_is_exit_3(calibrated, people, tmp_path):
     assert "1 key(s)" in done.summary["error"]
     assert "2024HU000000000" in done.summary["error"]
     assert "Traceback" not in done.stderr
+    manifest = calibrated[0] / "_calibrated_manifests" / f"{done.summary['run_id']}.json"
+    told = json.loads(manifest.read_text())
+    assert (told["job"], told["status"], told["exit_code"]) == ("calibrate", "contract", 3)
+    assert told["error"] == done.summary["error"]
     assert output(calibrated[1].summary).equals(before)
 
 

@@ -1,0 +1,293 @@
+"""The jobs on a standalone cluster of two workers, whose Python has mcspark from the archive alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cluster import Cluster, standalone
+from harness import ROOT, Submitted, documented, submit
+from small_tables import KEY, write_config, write_tables
+
+from mcspark.acs.population import population_arrays
+from mcspark.runtime.jars import NEEDED, checked_jars
+
+pytestmark = pytest.mark.slow
+ROWS = 4000
+CONF = ROOT / "conf" / "spark" / "standalone.conf"
+SMALL = {"spark.driver.memory": "1g", "spark.cores.max": "2"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with standalone(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of mcspark; Spark puts archives on the path of its Python by the ending `.zip` alone."""
+    folder = tmp_path_factory.mktemp("dist")
+    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{sysconfig.get_path('scripts')}") or "uv"
+    subprocess.run([uv, "build", "--wheel", "-q", "-o", str(folder)], check=True, cwd=ROOT)
+    (wheel,) = folder.glob("mcspark-*.whl")
+    return wheel.rename(folder / "mcspark.zip")
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with all that mcspark needs, and without mcspark."""
+    return other_python(tmp_path_factory.mktemp("python") / "env")
+
+
+def other_python(folder: Path, *first: Path) -> Path:
+    """An environment that sees these folders and then the libraries of this one, but no editable install."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    libraries = [*map(str, first), sysconfig.get_path("purelib")]
+    (site / "libraries.pth").write_text("\n".join(libraries) + "\n")
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    return pd.DataFrame(population_arrays(ROWS, seed=12))
+
+
+@pytest.fixture(scope="module")
+def tables(people: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Several files, so that both executors read."""
+    folder = tmp_path_factory.mktemp("tables")
+    write_tables(folder, people, files=4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def no_way_out(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Spark settings under which nothing can be resolved."""
+    folder = tmp_path_factory.mktemp("ivy")
+    (folder / "settings.xml").write_text(
+        '<ivysettings><settings defaultResolver="none"/><resolvers><filesystem name="none">'
+        f'<artifact pattern="{folder}/nothing/[artifact]-[revision].[ext]"/>'
+        "</filesystem></resolvers></ivysettings>"
+    )
+    return {"spark.jars.ivy": str(folder / "ivy"), "spark.jars.ivySettings": str(folder / "settings.xml")}
+
+
+def pythons(driver: Path, executors: Path) -> dict[str, str | None]:
+    """Environment that names the Python of each, and no folder of jars."""
+    return {
+        "PYSPARK_PYTHON": str(executors), "PYSPARK_DRIVER_PYTHON": str(driver), "MCSPARK_JARS": None
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def on_cluster(cluster: Cluster, package: Path, python: Path) -> Any:
+    """Submit a job as an operator does who has one archive and a cluster."""
+
+    def run(job: str, *arguments: str | Path, **options: Any) -> Submitted:
+        conf = {**SMALL, **options.pop("conf", {})}
+        env = pythons(python, options.pop("python", python))
+        more = ("--properties-file", str(CONF), "--py-files", str(package), *options.pop("options", ()))
+        job = f"jobs/{job}.py"
+        return submit(job, *arguments, master=cluster.url, conf=conf, env=env, options=more, **options)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def calibrated(
+    cluster: Cluster, package: Path, python: Path, tables: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    """The main job by the command of the read-me, its jars by `--packages`."""
+    folder = tmp_path_factory.mktemp("calibrated")
+    config = write_config(folder, tables, report={"path": str(folder / "report.html")})
+    places = {"spark://HOST:7077": cluster.url, "mcspark.zip": str(package), "my.yaml": str(config)}
+    words = [places.get(word, word) for word in documented("cluster")]
+    script = words.index("jobs/calibrate.py")
+    done = submit(
+        *words[script:], master=None, conf=SMALL, options=tuple(words[1:script]), env=pythons(python, python)
+    )
+    assert done.exit_code == 0, done.stderr[-3000:]
+    return folder, done.summary
+
+
+def output(summary: dict[str, Any]) -> pd.DataFrame:
+    return pd.read_parquet(summary["paths"]["output"]).sort_values(KEY, ignore_index=True)
+
+
+def pages(folder: Path) -> list[bytes]:
+    """Of each data file, in the order of their parts, all but the footer.
+
+    The footer lists encodings in an order that each JVM has for itself.
+    """
+    files = [file.read_bytes() for file in sorted(folder.glob("part-*"))]
+    return [data[: -8 - int.from_bytes(data[-8:-4], "little")] for data in files]
+
+
+def test_calibrate_with_packages(calibrated: Any, cluster: Cluster, people: pd.DataFrame) -> None:
+    folder, summary = calibrated
+    assert summary["engine"].startswith("synapseml")
+    assert summary["rows"]["scored"] == len(output(summary)) == ROWS
+    assert summary["metrics"]["after"]["loss"] < summary["metrics"]["before"]["loss"]
+    assert "<html" in (folder / "report.html").read_text()
+    (application, *_) = cluster.state()["completedapps"]
+    assert application["name"] == "mcspark calibrate"
+    assert output(summary)[KEY].equals(people[KEY].sort_values(KEY, ignore_index=True))
+
+
+def test_score_twice_gives_the_same_rows_page_for_page(
+    calibrated: Any, on_cluster: Any, tables: Path, tmp_path: Path
+) -> None:
+    """By the saved model, without LightGBM, two executors racing each other."""
+    config = write_config(tmp_path, tables, model={"path": calibrated[1]["paths"]["model"]})
+    partition = ("--set", "output.partition.ds=2026-11-26")
+    first = on_cluster("score", "--config", config, *partition)
+    assert first.exit_code == 0, first.stderr[-3000:]
+    before = pages(tmp_path / "calibrated" / "ds=2026-11-26")
+    scored = output(first.summary)
+    np.testing.assert_allclose(
+        scored["calibrated_score"], output(calibrated[1])["calibrated_score"], rtol=0, atol=1e-12
+    )
+    second = on_cluster("score", "--config", config, *partition)
+    assert second.exit_code == 0, second.stderr[-3000:]
+    again = pages(tmp_path / "calibrated" / "ds=2026-11-26")
+    assert before
+    assert again == before
+    manifests = tmp_path / "calibrated" / "_ds-2026-11-26_manifests"
+    assert {f.stem for f in manifests.iterdir()} == {r.summary["run_id"] for r in (first, second)}
+
+
+def test_audit(calibrated: Any, on_cluster: Any, tables: Path, tmp_path: Path) -> None:
+    done = on_cluster("audit", "--config", write_config(tmp_path, tables))
+    assert done.exit_code == 0, done.stderr[-3000:]
+    for m in ("10", "20"):
+        found, expected = (
+            summary["metrics"]["before"]["by_level"][m]["mc_error"]
+            for summary in (done.summary, calibrated[1])
+        )
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def jars(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """`--jars` with the folder that the documented command fills."""
+    folder = tmp_path_factory.mktemp("jars")
+    command = [sys.executable, "-m", "mcspark.runtime.jars", str(folder)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300, cwd=ROOT)
+    found = checked_jars(folder)
+    assert len(found) == len(NEEDED)
+    return "--jars", ",".join(str(jar) for jar in found)
+
+
+def test_compare_with_local_jars_and_no_registry(
+    on_cluster: Any, tables: Path, jars: tuple[str, str], no_way_out: dict[str, str], tmp_path: Path
+) -> None:
+    compare = {
+        "methods": ["none", "trees"], "partitions": 1, "sweep": "none", "engine": "synapseml",
+        "output": {"path": str(tmp_path / "compare")},
+    }  # fmt: skip
+    config = write_config(tmp_path, tables, compare=compare)
+    done = on_cluster("compare", "--config", config, options=jars, conf=no_way_out)
+    assert done.exit_code == 0, done.stderr[-3000:]
+    results = pd.read_parquet(tmp_path / "compare" / "results.parquet")
+    assert set(results["method"]) == {"none", "trees"}
+
+
+def test_another_numpy_on_the_executors_is_exit_2_and_names_the_host(
+    on_cluster: Any, tables: Path, tmp_path: Path
+) -> None:
+    older = tmp_path / "older"
+    (older / "numpy").mkdir(parents=True)
+    (older / "numpy" / "__init__.py").write_text('__version__ = "1.21.0"\n')
+    executors = other_python(tmp_path / "executors", older)
+    done = on_cluster("audit", "--config", write_config(tmp_path, tables), python=executors)
+    assert done.exit_code == done.summary["exit_code"] == 2, done.stderr[-3000:]
+    assert "NumPy on " in done.summary["error"]
+    assert f"is 1.21.0, the driver has {np.__version__}" in done.summary["error"]
+    assert not (tmp_path / "calibrated_metrics").exists()
+
+
+def test_a_native_library_that_does_not_load_is_found_before_the_work(
+    cluster: Cluster, jars: tuple[str, str]
+) -> None:
+    """Executors that can unpack it nowhere."""
+    conf = {**SMALL, "spark.executor.extraJavaOptions": "-Djava.io.tmpdir=/dev/null/nowhere"}
+    options = ("--properties-file", str(CONF), *jars)
+    probe = ("tests/submit/scripts/probe.py", "--lightgbm", "--preflight")
+    done = submit(*probe, master=cluster.url, conf=conf, options=options)
+    assert done.exit_code == 2, done.stderr[-3000:]
+    assert "native library does not load on executor " in done.summary["error"]
+    assert "/dev/null/nowhere" in done.summary["error"]
+    assert " on 127.0.0.1: UnsatisfiedLinkError" in done.summary["error"]
+
+
+@contextlib.contextmanager
+def executor_lost(
+    log: Path, line: str, choose: Callable[[], int | None], delay: float = 0.0
+) -> Iterator[None]:
+    """Kill, by its id, the executor that is chosen after the line has come in the log of a running job."""
+    killed: list[int] = []
+
+    def kill() -> None:
+        deadline = time.monotonic() + 120
+        while not killed and time.monotonic() < deadline:
+            if log.exists() and line in log.read_text() and (chosen := choose()):
+                time.sleep(delay)
+                os.kill(chosen, signal.SIGKILL)
+                killed.append(chosen)
+            time.sleep(0.05)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    yield
+    assert killed, f"no executor was killed; the end of the log:\n{log.read_text()[-3000:]}"
+    assert "Lost executor" in log.read_text().partition(line)[2], "the job did not notice"
+
+
+def test_an_executor_killed_while_writing_costs_no_row(
+    calibrated: Any, cluster: Cluster, on_cluster: Any, tables: Path, tmp_path: Path
+) -> None:
+    config = write_config(tmp_path, tables, model={"path": calibrated[1]["paths"]["model"]})
+    log = tmp_path / "log"
+    with executor_lost(log, "write the calibrated scores", cluster.busiest):
+        done = on_cluster("score", "--config", config, log=log)
+    assert done.exit_code == 0, done.stderr[-3000:]
+    assert done.summary["rows"] == {**done.summary["rows"], "in": ROWS, "scored": ROWS, "rejected": 0}
+    scored, expected = output(done.summary), output(calibrated[1])
+    assert scored[KEY].equals(expected[KEY])
+    np.testing.assert_allclose(scored["calibrated_score"], expected["calibrated_score"], rtol=0, atol=1e-12)
+
+
+def test_an_executor_killed_while_training_is_tried_again_with_the_same_result(
+    calibrated: Any, cluster: Cluster, on_cluster: Any, jars: tuple[str, str], tables: Path, tmp_path: Path
+) -> None:
+    """A fit does not survive the loss: the job says so and leaves everything; the next run mends it."""
+    config = write_config(tmp_path, tables)
+    log = tmp_path / "log"
+    long = ("--set", "calibrator.max_trees=60000", "--set", "calibrator.early_stopping_rounds=60000")
+    with executor_lost(log, "learn the calibrator", cluster.trainer, delay=2.0):
+        lost = on_cluster("calibrate", "--config", config, *long, options=jars, log=log)
+    assert (lost.exit_code, lost.summary["status"]) == (75, "transient"), lost.stderr[-3000:]
+    (manifest,) = (tmp_path / "_calibrated_manifests").iterdir()
+    told = json.loads(manifest.read_text())
+    assert (told["status"], told["exit_code"], told["error"]) == ("transient", 75, lost.summary["error"])
+    assert {path.name for path in tmp_path.iterdir()} == {"_calibrated_manifests", "run.yaml", "log"}
+    again = on_cluster("calibrate", "--config", config, options=jars)
+    assert again.exit_code == 0, again.stderr[-3000:]
+    assert again.summary["metrics"] == calibrated[1]["metrics"]
+    assert output(again.summary).equals(output(calibrated[1]))
