@@ -134,7 +134,10 @@ class LakeTable:
         partition : mapping or None
         """
         self.started = int(time.time() * 1000)
-        if version is not None:
+        if version is not None and partition is None and self.provider == "delta":
+            # Delta refuses to overwrite a table by a scan of its own past.
+            self.spark.sql(f"RESTORE TABLE {self.name} TO VERSION AS OF {version}")
+        elif version is not None:
             old = self.read(version)
             self.replace(old if partition is None else old.where(condition(partition)), partition)
         elif partition is None:
