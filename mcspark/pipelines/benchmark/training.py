@@ -66,7 +66,7 @@ class Training:
 
     def prepare(self) -> None:
         """Write the labelled rows with their split and attributes."""
-        rows = self.work.rows().where("label is not null")
+        rows = self.work.rows.where("label is not null")
         rows.drop("calibrated_score").write.mode("overwrite").parquet(self._path)
 
     @property
@@ -77,6 +77,10 @@ class Training:
 
     def on_cells(self) -> MulticalibratorModel:
         """From the joined rows to the model: bins, cells, trees, additive form."""
+        return self.from_cells(*self.cells())
+
+    def cells(self) -> tuple[Cells, FittedGroups]:
+        """The cells of the joined rows."""
         config = self.work.configuration("calibrated")
         plan = GroupSet.from_config(config.groups)
         frame = with_categories(self.rows, plan.families)
@@ -87,13 +91,12 @@ class Training:
         table = make_cells(frame, COLUMNS, plan.families, bins, scale)
         try:
             groups = plan.fit(table.frame, "weight")
-            cells = table.collect(groups)
+            return table.collect(groups), groups
         finally:
             table.release()
-        return self.from_cells(cells, groups)
 
     def from_cells(self, cells: Cells, groups: FittedGroups) -> MulticalibratorModel:
-        """The second half of :meth:`on_cells`."""
+        """The second half of :meth:`on_cells`, from what the driver holds."""
         settings = self.settings
         estimator = Multicalibrator(maxTrees=settings.max_trees, earlyStoppingRounds=settings.max_trees)
         return estimator.fit_cells(cells, groups, SynapseTrainer(self.work.spark), saturation=False)

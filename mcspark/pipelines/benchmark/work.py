@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -107,10 +108,14 @@ class Work:
         """The configuration that the jobs are given."""
         return self.population.configuration(self.trees, output)
 
+    @cached_property
     def rows(self) -> DataFrame:
-        """The calibrated rows beside their attributes, from the tables themselves."""
+        """The calibrated rows beside their attributes, joined anew and written once: they are read often."""
+        path = f"{self.population.folder}/judged"
         attributes = self.spark.read.parquet(self.population.attributes)
-        return self.spark.read.parquet(self.calibrated).join(attributes, list(KEY), "left")
+        rows = self.spark.read.parquet(self.calibrated).join(attributes, list(KEY), "left")
+        rows.write.mode("overwrite").parquet(path)
+        return self.spark.read.parquet(path)
 
     def _job(self, name: str, job: Job, config: Config) -> Mapping[str, Any]:
         run = self._run(name, config)
