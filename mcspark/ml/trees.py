@@ -60,7 +60,8 @@ class SynapseTrainer:
             threads = max(executor.cores for executor in executors(self.spark)) if slots(self.spark) else 1
             with materialised(self._frame(repeated)) as frame:
                 estimator = without_copies(new_estimator(repeated, settings), self.spark)
-                estimator = estimator.setNumTasks(1).setNumThreads(threads)
+                # With one task LightGBM itself bins all of the cells, and in bulk they come in faster.
+                estimator = estimator.setNumTasks(1).setNumThreads(threads).setDataTransferMode("bulk")
                 text: str = estimator.fit(frame).getNativeModel()
         return cut_at_best(text, table, settings)
 
@@ -113,8 +114,6 @@ def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
         maxBin=max(len(np.unique(table.place)) + 2, 16),
         binSampleCount=len(table.place) + 1,
         samplingMode="global",
-        # One task trains, so LightGBM bins all of the cells by itself, and twice as fast as rows come in.
-        dataTransferMode="bulk",
         boostFromAverage=table.offset is None,
         seed=settings.seed,
         deterministic=True,
