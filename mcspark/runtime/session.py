@@ -94,6 +94,8 @@ def respect_umask(spark: SparkSession) -> None:
     given = str(hadoop.get(_UMASK, "022"))
     if given.isdigit():  # not of the form u=rwx,g=rx,o=
         hadoop.set(_UMASK, f"{int(given, 8) | own:03o}")
+        # A local file system that Spark has used already would be used again, with the umask it began with.
+        hadoop.set("fs.file.impl.disable.cache", "true")
 
 
 @contextlib.contextmanager
