@@ -19,7 +19,7 @@ def all_rejected(world):
 
 
 def all_unmatched(world):
-    world.change("attributes", lambda t: t.assign(house="elsewhere"))
+    world.change("attributes", lambda t: t.assign(house="x" + t["house"]))
     return "all 240 rows are rejected: unmatched 240", 240
 
 

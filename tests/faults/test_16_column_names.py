@@ -46,7 +46,7 @@ def test_awkward_names_are_quoted_rightly(world, awkward, people):
 
 def test_names_that_differ_only_in_case_are_refused(world):
     world.change("scored", lambda t: t.assign(SCORE=t["score"]))
-    world.refused(r"columns that differ only in case: .*SCORE.*score.*rename one of them")
+    world.refused(r"columns that differ only in case.*rename one")
 
 
 def test_names_kept_for_working_columns_are_refused(world):
