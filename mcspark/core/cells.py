@@ -116,6 +116,19 @@ class Cells:
         """The cells of these roles."""
         return self.take(np.isin(self.role, [int(r) for r in roles]))
 
+    def alike(self, place: IntArray) -> tuple[IntArray, IntArray]:
+        """Number of each cell among the distinct (role, signature, place), and one cell of each of these.
+
+        Parameters
+        ----------
+        place : ndarray of int, shape (C,)
+            Non-negative: the bin of each cell, or a coarser place of its score.
+        """
+        shape = (int(self.role.max(initial=0)) + 1, len(self.membership), int(place.max(initial=0)) + 1)
+        key = np.ravel_multi_index((self.role, self.signature, place), shape)
+        _, one, number = np.unique(key, return_index=True, return_inverse=True)
+        return number.reshape(-1), one
+
     def group_sums(self, name: str, m: int | None = None) -> FloatArray:
         """Sum of ``name`` for each group and bin, or level of the grid of ``m``; shape (G, bins or m)."""
         return self.group_sums_of(getattr(self, name), m)

@@ -86,7 +86,8 @@ def bootstrap_intervals(
         nothing = Interval(None, None, None)
         return Intervals(dict.fromkeys(levels, nothing), nothing)
     atoms, rng = Atoms.of(cells), np.random.default_rng(seed)
-    tables, resample = _Tables.of(atoms, judged), _Resampling(atoms, judged)
+    tables = _Tables.of(atoms, judged)
+    resample = _Resampling(atoms, judged, tables)
     figures: list[_Figure] = [_GridError(tables, m) for m in levels]
     figures.append(_SmoothError(tables))
     simulated: list[list[FloatArray]] = [[] for _ in figures]
@@ -114,7 +115,7 @@ class _Resampling:
     total weight.
     """
 
-    def __init__(self, atoms: Atoms, judged: NDArray[np.bool_]) -> None:
+    def __init__(self, atoms: Atoms, judged: NDArray[np.bool_], tables: _Tables) -> None:
         cells = atoms.cells
         self._atoms, self._weight, self._residual = atoms, cells.weight, cells.score - cells.label
         square = cells.score_sq - 2 * cells.score_label + cells.label_sq
@@ -130,14 +131,13 @@ class _Resampling:
         # All rows are one more group, the last: its sum tells how much a sample weighs.
         everyone = np.ones((len(cells.membership), 1))
         self._member = np.hstack([cells.membership[:, judged].astype(np.float64), everyone])
-        self._sums = atoms.group_sums(np.stack([self._weight, self._residual]))[:, judged]
+        self._total, self._sums = tables.total, (tables.weight, tables.residual)
 
     def __call__(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
         """Noise of Σw and Σw·(f − y), each of shape (size, G, base)."""
         drawn = draw_group_sums(rng, size, self._atoms, self, self._member)
-        total = self._weight.sum()
-        sampled = total + drawn[0, :, -1].sum(axis=1)
-        factor = (total / np.where(sampled > 0, sampled, np.inf))[:, None, None]
+        sampled = self._total + drawn[0, :, -1].sum(axis=1)
+        factor = (self._total / np.where(sampled > 0, sampled, np.inf))[:, None, None]
         weight, residual = (
             (have + noise[:, :-1]) * factor - have for have, noise in zip(self._sums, drawn, strict=True)
         )

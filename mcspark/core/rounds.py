@@ -299,25 +299,17 @@ def _places(cells: Cells, place: IntArray, count: int) -> IntArray:
     weight = np.bincount(place, weights=cells.weight, minlength=count)
     middle = (np.cumsum(weight) - weight / 2) / weight.sum()
     merged, wanted = np.arange(count), count
-    while len(_distinct(cells, merged[place])[1]) > MOST_TRAINING_CELLS and wanted > FEWEST_PLACES:
+    while len(cells.alike(merged[place])[1]) > MOST_TRAINING_CELLS and wanted > FEWEST_PLACES:
         wanted = max(wanted // 2, FEWEST_PLACES)
         heavy = np.minimum((middle * wanted).astype(np.int64), wanted - 1)
         merged = np.cumsum(np.diff(heavy, prepend=heavy[0]) > 0)
     return merged
 
 
-def _distinct(cells: Cells, place: IntArray) -> tuple[IntArray, IntArray]:
-    """For each cell its number among the distinct (role, signature, place), and one cell of each of these."""
-    shape = (int(cells.role.max()) + 1, len(cells.membership), int(place.max()) + 1)
-    key = np.ravel_multi_index((cells.role, cells.signature, place), shape)
-    _, one, number = np.unique(key, return_index=True, return_inverse=True)
-    return number.reshape(-1), one
-
-
 def _training_table(
     cells: Cells, state: FloatArray, place: IntArray, settings: TreeSettings
 ) -> TrainingTable:
-    number, one = _distinct(cells, place)
+    number, one = cells.alike(place)
 
     def total(value: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(number, weights=value), dtype=np.float64)

@@ -231,13 +231,11 @@ def recalibrated(cells: Cells, calibrator: SignatureCalibrator) -> Cells:
 
 def merged(cells: Cells) -> Cells:
     """The same cells with those of equal bin, signature and role summed up."""
-    keys = (cells.role * len(cells.membership) + cells.signature) * cells.bins.n_bins + cells.bin
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    number, first = cells.alike(cells.bin)
     if len(first) == len(cells):
         return cells
     sums: dict[str, Any] = {
-        name: np.bincount(place.reshape(-1), weights=getattr(cells, name), minlength=len(first))
-        for name in SUMS
+        name: np.bincount(number, weights=getattr(cells, name), minlength=len(first)) for name in SUMS
     }
     return replace(cells.take(first), **sums)
 

@@ -7,7 +7,6 @@ own resolver. `python -m mcspark.runtime.formats FOLDER delta iceberg s3` fills 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -23,7 +22,7 @@ from pyspark import SparkConf, SparkContext
 from mcspark.config import AttributeTable, Config, Output, ScoredTable
 from mcspark.errors import ConfigurationError
 from mcspark.runtime import streams
-from mcspark.runtime.jars import FOLDER_VARIABLE
+from mcspark.runtime.jars import FOLDER_VARIABLE, jars_by_checksum
 from mcspark.runtime.java import ensure_java
 
 _EXTENSIONS = "spark.sql.extensions"
@@ -191,8 +190,7 @@ def checked_jars(folder: Path, name: str) -> list[Path]:
     ConfigurationError
         One is missing or altered.
     """
-    wanted = FEATURES[name].jars
-    found = {hashlib.sha256(jar.read_bytes()).hexdigest(): jar for jar in sorted(folder.glob("*.jar"))}
+    wanted, found = FEATURES[name].jars, jars_by_checksum(folder)
     missing = [name for digest, name in wanted.items() if digest not in found]
     if missing:
         raise ConfigurationError(

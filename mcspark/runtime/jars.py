@@ -50,6 +50,11 @@ CLASSES = (
 RESOLVE_SECONDS = 300
 
 
+def jars_by_checksum(folder: Path) -> dict[str, Path]:
+    """The jars of a folder by their SHA-256."""
+    return {hashlib.sha256(jar.read_bytes()).hexdigest(): jar for jar in sorted(folder.glob("*.jar"))}
+
+
 def checked_jars(folder: Path) -> list[Path]:
     """The four jars in `folder`, found by their checksums.
 
@@ -60,12 +65,11 @@ def checked_jars(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise ConfigurationError(f"{FOLDER_VARIABLE}={folder} is not a folder.")
-    jars = sorted(folder.glob("*.jar"))
-    found = {hashlib.sha256(jar.read_bytes()).hexdigest(): jar for jar in jars}
+    found, held = jars_by_checksum(folder), len(list(folder.glob("*.jar")))
     missing = [name for digest, name in NEEDED.items() if digest not in found]
     if missing:
         raise ConfigurationError(
-            f"{folder} holds {len(jars)} jars, but {len(missing)} of the {len(NEEDED)} needed are missing or "
+            f"{folder} holds {held} jars, but {len(missing)} of the {len(NEEDED)} needed are missing or "
             f"have another SHA-256: {', '.join(missing)}. "
             f"Fill it with `python -m mcspark.runtime.jars {folder}`."
         )
