@@ -12,10 +12,16 @@ from mcspark.config.problems import Problem
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 
 
-def clashes(config: Config) -> list[Problem]:
+def clashes(config: Config, *, adds_scores: bool) -> list[Problem]:
     """The places where the output, the model and the report would meet each other or an input.
 
     Paths are compared as text: links and the file system's own names for one folder are not followed.
+
+    Parameters
+    ----------
+    config : Config
+    adds_scores : bool
+        Whether the job writes calibrated scores; an audit does not, and may be about such scores.
     """
     problems = []
     reads = {("scored", "path"): config.scored.path} | {
@@ -36,7 +42,7 @@ def clashes(config: Config) -> list[Problem]:
         done[place] = path
     if config.output is not None and config.output.table and config.output.table == config.scored.table:
         problems.append(Problem(("output", "table"), "is scored.table; choose another", config.output.table))
-    if config.scored.score.casefold() == "calibrated_score":
+    if adds_scores and config.scored.score.casefold() == "calibrated_score":
         what = "is a column that the output adds; rename it in the scored table"
         problems.append(Problem(("scored", "score"), what, config.scored.score))
     return problems

@@ -51,7 +51,8 @@ def load_config(
         Variables of the prefix that are one word and no key of the configuration are left alone.
     needs : sequence of str
         Dotted places that this job cannot do without, such as ``("output", "model")``; with ``output`` it
-        is also checked that the job does not write over what it reads.
+        is also checked that the job does not write over what it reads, nor, with ``model``, adds a column
+        that is there.
 
     Raises
     ------
@@ -74,7 +75,7 @@ def load_config(
         problems.extend(problems_of(error, Config))
     problems.extend(_missing(plain, needs, [problem.place for problem in problems]))
     if config is not None and "output" in needs:
-        problems.extend(clashes(config))
+        problems.extend(clashes(config, adds_scores="model" in needs))
     told = [
         p if p.origin is not None else replace(p, origin=_origin_of(p.place, origins, path)) for p in problems
     ]

@@ -252,12 +252,18 @@ BASE = ["output.path=o", "model.path=m", "report.path=r.html"]
         ),
         (["scored.path=/q/s", "output.path=file:///q/s"], "output.path: lies in or around scored.path"),
         (["scored={table: a.b, key: [id]}", "output={table: a.b}"], "output.table: is scored.table"),
-        (["scored.score=calibrated_score"], "scored.score: is a column that the output adds"),
     ],
 )
 def test_a_job_that_writes_keeps_off_its_inputs(file, overrides, line):
     assert re.search(re.escape(line), refused(file, [*BASE, *overrides], {}, needs=("output",)))
     load_config(file, [*BASE, *overrides], {})  # an audit of the output reads what it does not write
+
+
+def test_a_calibrated_score_is_audited_but_not_calibrated_again(file):
+    overrides = [*BASE, "scored.score=calibrated_score"]
+    words = refused(file, overrides, {}, needs=("output", "model"))
+    assert "scored.score: is a column that the output adds" in words
+    assert load_config(file, overrides, {}, needs=("output",)).scored.score == "calibrated_score"
 
 
 @pytest.mark.parametrize("output", ["data/scored2", "s3a://data/scored", "dat"])
