@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from mcspark.data.names import differing_in_case
 from mcspark.errors import ContractError
@@ -110,20 +111,9 @@ def _footer(spark: SparkSession, name: str, uri: str) -> tuple[str, Any]:
 def _types(spark: SparkSession, footer: Any) -> dict[str, str]:
     jvm: Any = spark._jvm
     converter = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter
-    plain = json.loads(converter(spark._jsparkSession.sessionState().conf()).convert(footer).json())
-    return {field["name"]: _type_name(field["type"]) for field in plain["fields"]}
-
-
-def _type_name(plain: Any) -> str:
-    return plain if isinstance(plain, str) else json.dumps(_without_nullability(plain), sort_keys=True)
-
-
-def _without_nullability(plain: Any) -> Any:
-    """Whether a writer promised non-null says nothing about the type."""
-    if isinstance(plain, dict):
-        dropped = ("nullable", "containsNull", "valueContainsNull", "metadata")
-        return {k: _without_nullability(v) for k, v in plain.items() if k not in dropped}
-    return [_without_nullability(v) for v in plain] if isinstance(plain, list) else plain
+    text = converter(spark._jsparkSession.sessionState().conf()).convert(footer).json()
+    # As in every other message, and whether a writer promised non-null says nothing about the type.
+    return {f.name: f.dataType.simpleString() for f in StructType.fromJson(json.loads(text)).fields}
 
 
 def _difference(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
