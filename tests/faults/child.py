@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from mcspark.data.sink import Publication
-from mcspark.pipelines import calibrate, run, score
+from mcspark.ml import trees
+from mcspark.pipelines import run, score
 from mcspark.runtime.files import Files
 
 
@@ -92,6 +93,7 @@ def process_of(executor: str, port: str) -> int:
 
 
 TOLD: dict[str, Any] = {}
+ENDLESS = 60_000
 
 
 def lose_executor_while_writing() -> None:
@@ -120,15 +122,17 @@ def lose_executor_while_writing() -> None:
 
 
 def lose_executor_while_training() -> None:
-    """The executor that trains dies in the middle of it."""
-    trainer = calibrate.TreeTrainer.__call__
+    """The executor that trains dies in the middle of it, where there are trees without end."""
+    without_copies = trees.without_copies
 
-    def doomed(self: Any, *arguments: Any) -> str:
-        TOLD.pop("killed", None)
-        threading.Thread(target=kill_busy_executor, args=(2.0, TOLD), daemon=True).start()
-        return trainer(self, *arguments)
+    def doomed(estimator: Any, spark: Any) -> Any:
+        told = without_copies(estimator, spark)
+        TOLD["barrier"] = told.getUseBarrierExecutionMode()
+        if told.getNumIterations() >= ENDLESS:
+            threading.Thread(target=kill_busy_executor, args=(3.0, TOLD), daemon=True).start()
+        return told
 
-    calibrate.TreeTrainer.__call__ = doomed  # type: ignore[attr-defined,method-assign]
+    trees.without_copies = doomed
 
 
 def lose_executors() -> None:
@@ -172,6 +176,7 @@ def main(fault: str, file: str) -> None:
         except SystemExit as error:
             sys.stdout.write(json.dumps({"exit_code": error.code, **TOLD}) + "\n")
             sys.stdout.flush()
+            TOLD.clear()
     finish(ended[-1][0], 0)
 
 

@@ -84,10 +84,9 @@ def leavings(folder: Path) -> list[str]:
     return [str(path) for path in folder.rglob(".*") if path.suffix != ".crc"]
 
 
-def read(path: str | Path) -> pd.DataFrame:
+def read(path: str | Path, key: list[str] = KEY) -> pd.DataFrame:
     """A published table in the order of its key."""
-    table = pd.read_parquet(path, partitioning=None)
-    return table.sort_values([k for k in KEY if k in table], ignore_index=True)
+    return pd.read_parquet(path, partitioning=None).sort_values(key, ignore_index=True)
 
 
 def run_job(spark: Any, *arguments: str) -> Done:
@@ -170,12 +169,12 @@ class World:
         done = self.run(job, *options, **sections)
         assert done.exit_code == 0, done.summary
         assert done.summary["status"] == "ok"
-        rows = done.summary["rows"]
+        rows, key = done.summary["rows"], sections.get("scored", {}).get("key", KEY)
         if "output" in done.summary["paths"]:
-            output, rejected = self.output(done), self.rejected(done)
+            output, rejected = self.output(done, key), self.rejected(done, key)
             assert (len(output), len(rejected)) == (rows["scored"], rows["rejected"])
             assert rows["in"] == rows["scored"] + rows["rejected"]
-            assert not output.duplicated([k for k in KEY if k in output]).any()
+            assert not output.duplicated(key).any()
             assert output["calibrated_score"].between(0, 1).all()
         return done
 
@@ -189,11 +188,11 @@ class World:
         assert "Traceback" not in done.error
         return done
 
-    def output(self, done: Done) -> pd.DataFrame:
-        return read(done.summary["paths"]["output"])
+    def output(self, done: Done, key: list[str] = KEY) -> pd.DataFrame:
+        return read(done.summary["paths"]["output"], key)
 
-    def rejected(self, done: Done) -> pd.DataFrame:
-        return read(done.summary["paths"]["rejected"])
+    def rejected(self, done: Done, key: list[str] = KEY) -> pd.DataFrame:
+        return read(done.summary["paths"]["rejected"], key)
 
 
 def small_model(spark: Any, people: pd.DataFrame) -> Any:

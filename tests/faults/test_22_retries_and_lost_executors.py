@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from .child import ENDLESS
 from .conftest import (
     ATTRIBUTES,
     DAY,
     SCORED,
     Child,
+    Done,
     World,
     content,
     leavings,
@@ -36,48 +39,82 @@ CLUSTER = {
 
 @dataclass(frozen=True)
 class Cluster:
-    """A world of more people, what this process scores it as, and jobs on it with executors that die."""
+    """Three jobs on two executors that die, and the first two of them in this process, on the same rows."""
 
     world: World
-    expected: pd.DataFrame
+    child: Child
+    here: World
+    scored_here: Done
+    calibrated_here: Done
 
-    def run(self, job: str, **sections: Any) -> Child:
-        config = str(self.world.configure(**sections))
-        return run_child(
-            "lose-executors", [job, "--config", config], master="local-cluster[2,1,1024]", conf=CLUSTER,
-            timeout=400,
-        )  # fmt: skip
+    def done(self, job: int) -> tuple[Done, dict[str, Any]]:
+        """How a job ended, and what befell its executors."""
+        assert len(self.child.jobs) == 3, self.child.log[-4000:]
+        return self.child.jobs[job], self.child.told[job]
 
 
-@pytest.fixture
-def cluster(world):
+def learned(world: World) -> dict[str, Any]:
+    """Where a calibration goes, so that the scores of before stay as they are."""
+    return {
+        "output": {"path": str(world.out / "learned"), "partition": {"ds": DAY}},
+        "model": {"path": str(world.root / "learned")},
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(spark: Any, ready: Path, tmp_path_factory: Any) -> Cluster:
+    """A score whose write loses an executor, a calibration in peace, and one whose trainer is killed."""
+    root = tmp_path_factory.mktemp("cluster")
     people = people_table(ROWS, seed=9)
-    world.write("scored", people[SCORED], files=4)
-    world.write("attributes", people[ATTRIBUTES], files=4)
-    return Cluster(world, world.output(world.ran()))
+    worlds = [World(spark, root / name) for name in ("there", "here")]
+    for world in worlds:
+        shutil.copytree(ready, world.root)
+        world.write("scored", people[SCORED], files=4)
+        world.write("attributes", people[ATTRIBUTES], files=4)
+    there, here = worlds
+    config = str(there.configure())
+    to_learned = [f"--set={name}.path={section['path']}" for name, section in learned(there).items()]
+    endless = {"max_trees": ENDLESS, "early_stopping_rounds": ENDLESS, "timeout_seconds": 120}
+    child = run_child(
+        "lose-executors",
+        ["score", "--config", config],
+        ["calibrate", "--config", config, *to_learned],
+        ["calibrate", "--config", config, *(f"--set=calibrator.{k}={v}" for k, v in endless.items())],
+        master="local-cluster[2,1,1024]",
+        conf=CLUSTER,
+        timeout=400,
+    )
+    return Cluster(there, child, here, here.ran("score"), here.ran("calibrate", **learned(here)))
 
 
 def test_no_row_is_twice_and_none_is_missing(cluster):
     """Speculation on, the first attempt of the write fails, the executor of a later one is killed."""
-    child = cluster.run("score")
-    (done,) = child.jobs
-    assert done.exit_code == 0, child.log[-3000:]
-    assert "killed" in child.told[0], "no executor was lost"
+    done, told = cluster.done(0)
+    assert done.exit_code == 0, (done.summary, done.log[-3000:])
+    assert "killed" in told, "no executor was lost"
     assert done.summary["rows"] == {**done.summary["rows"], "in": ROWS, "scored": ROWS, "rejected": 0}
-    output, expected = cluster.world.output(done), cluster.expected
+    output, expected = cluster.world.output(done), cluster.here.output(cluster.scored_here)
     assert not output.duplicated(["house", "person"]).any()
     assert output.drop(columns="calibrated_score").equals(expected.drop(columns="calibrated_score"))
     assert np.array_equal(output["calibrated_score"], expected["calibrated_score"])
-    assert not leavings(cluster.world.out)
 
 
-@pytest.mark.slow
+def test_where_spark_speculates_barrier_tasks_train_the_same_model(cluster):
+    done, told = cluster.done(1)
+    assert done.exit_code == 0, (done.summary, done.log[-3000:])
+    assert told["barrier"]
+    assert done.summary["stages"][0]["trees"] > 0
+    there, here = cluster.world.root / "learned", cluster.here.root / "learned"
+    assert (there / "trees_0.txt").read_bytes() == (here / "trees_0.txt").read_bytes()
+    assert cluster.world.output(done).equals(cluster.here.output(cluster.calibrated_here))
+
+
 def test_an_executor_lost_in_training_is_exit_75_and_no_model_is_saved(cluster, ready):
-    endless = {"max_trees": 60_000, "early_stopping_rounds": 60_000, "timeout_seconds": 90}
-    child = cluster.run("calibrate", calibrator=endless)
-    (done,) = child.jobs
-    assert "killed" in child.told[0], (done.summary, child.log[-3000:])
-    assert (done.exit_code, done.summary["status"]) == (75, "transient"), (done.summary, child.log[-3000:])
+    done, told = cluster.done(2)
+    assert "killed" in told, (done.summary, done.log[-3000:])
+    assert (done.exit_code, done.summary["status"]) == (75, "transient"), (done.summary, done.log[-3000:])
+    assert "try again in a new process" in done.error
     assert content(cluster.world.root / "model") == content(ready / "model")
-    assert read(cluster.world.out / "calibrated" / f"ds={DAY}").equals(cluster.expected)
+    before = cluster.here.output(cluster.scored_here)
+    assert read(cluster.world.out / "calibrated" / f"ds={DAY}").equals(before)
     assert not leavings(cluster.world.out)
