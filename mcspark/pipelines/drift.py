@@ -53,6 +53,11 @@ class Change:
     share_change, share_noise : float or None
         Largest change of a group's share, and what chance explains of that group's.
     share_group : str or None
+        The group.
+    share_then, share_now : float or None
+        Its shares.
+    stage : str
+        Which score of the earlier run: ``before`` or ``after``.
     mc_error : mapping of int to ErrorChange
         By grid that both runs have measured.
     """
@@ -63,6 +68,9 @@ class Change:
     share_change: float | None
     share_noise: float | None
     share_group: str | None
+    share_then: float | None
+    share_now: float | None
+    stage: str
     mc_error: Mapping[int, ErrorChange]
 
     def summary(self) -> dict[str, Any]:
@@ -84,7 +92,10 @@ def change_since(now: MetricsTable, then: MetricsTable, against: str, stage: str
     rows = [table.value(s, "rows") or 0.0 for table, s in ((now, BEFORE), (then, stage))]
     spread = math.sqrt(sum(1 / n for n in rows)) if all(rows) else None
     distance = _score_distance(now, then, stage) if spread is not None else None
-    group, change, share = _share_change(now, then, stage) if spread is not None else (None, None, 0.0)
+    group, *shares = _share_change(now, then, stage) if spread is not None else (None, None, None)
+    share_then, share_now = shares
+    change = None if share_then is None or share_now is None else abs(share_now - share_then)
+    share = 0.0 if share_then is None or share_now is None else (share_now + share_then) / 2
     return Change(
         against=against,
         score_distance=distance,
@@ -93,6 +104,9 @@ def change_since(now: MetricsTable, then: MetricsTable, against: str, stage: str
         share_noise=None if change is None or spread is None
         else _NORMAL * math.sqrt(share * (1 - share)) * spread,
         share_group=group,
+        share_then=share_then,
+        share_now=share_now,
+        stage=stage,
         mc_error=_error_changes(now, then, stage),
     )  # fmt: skip
 
@@ -107,15 +121,14 @@ def _score_distance(now: MetricsTable, then: MetricsTable, stage: str) -> float 
 
 def _share_change(
     now: MetricsTable, then: MetricsTable, stage: str
-) -> tuple[str | None, float | None, float]:
-    """The group that changed most, by how much, and its share in both together."""
+) -> tuple[str | None, float | None, float | None]:
+    """The group that changed most, and its share then and now."""
     shares = [t.by_group(s, "share") for t, s in ((now, BEFORE), (then, stage))]
     both = pd.concat(shares, axis=1, keys=["now", "then"]).fillna(0.0)
     if both.empty:
-        return None, None, 0.0
-    change = (both["now"] - both["then"]).abs()
-    group = str(change.idxmax())
-    return group, float(change.max()), float(both.loc[group].mean())
+        return None, None, None
+    group = str((both["now"] - both["then"]).abs().idxmax())
+    return group, float(both["then"][group]), float(both["now"][group])
 
 
 def _error_changes(now: MetricsTable, then: MetricsTable, stage: str) -> dict[int, ErrorChange]:

@@ -12,6 +12,7 @@ import structlog
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mcspark.report.definitions import DEFINITIONS
+from mcspark.report.drift import DriftRow, drift_rows
 from mcspark.report.facts import RunFacts, count, number
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$])")
@@ -42,12 +43,19 @@ def render(facts: RunFacts) -> str:
             summary=facts.summary,
             pictures=drawn,
             trouble=trouble,
+            drift=drift_of(facts),
             groups=_with_places(groups.head(MAX_ROWS)),
             orders=[(name, words) for name, words, _ in _ORDERS if name in groups.columns],
             n_groups=len(groups),
             definitions=DEFINITIONS,
         )
     )
+
+
+def drift_of(facts: RunFacts) -> Sequence[DriftRow]:
+    """What has changed since an earlier run; nothing where none was compared with."""
+    found = facts.summary.get("drift")
+    return drift_rows(found) if found else ()
 
 
 def _drawn(facts: RunFacts) -> tuple[Mapping[str, Sequence[Any]], str | None]:

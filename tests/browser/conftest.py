@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
-from report_runs import audited, calibrated
+from report_runs import audited, calibrated, drifted
 
 from mcspark.ml.tuning import Choice, ResultRow
 from mcspark.pipelines.comparison_page import LABELS, figure, html
@@ -31,13 +31,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory) -> dict[str, Path]:
-    """Pages on disk: a calibration of two stages, an audit, one with nothing to judge, and a comparison."""
+    """Pages on disk: a calibration of two stages, nothing to judge, drift, a comparison."""
     folder = tmp_path_factory.mktemp("reports")
     found = {}
     for name, facts in (
         ("calibration", calibrated(rounds=2)),
-        ("audit", audited()),
         ("nothing", audited(nothing=True)),
+        ("drift", drifted()),
     ):
         found[name] = folder / f"{name}.html"
         found[name].write_text(render(facts), encoding="utf-8")

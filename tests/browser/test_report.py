@@ -12,7 +12,7 @@ WIDTHS = (1280, 768, 390, 320)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["calibration", "audit", "nothing", "comparison"])
+@pytest.mark.parametrize("name", ["calibration", "drift", "nothing", "comparison"])
 def test_nothing_overflows_and_no_text_lies_on_another(opened, name, width, tmp_path):
     page = opened(name, width=width)
     found = page.evaluate(MEASURE)

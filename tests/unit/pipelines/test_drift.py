@@ -58,6 +58,7 @@ def test_distances_by_hand():
     assert change.score_distance == pytest.approx(0.04)
     assert change.score_noise == pytest.approx(1.358 * (1 / 400 + 1 / 100) ** 0.5)
     assert (change.share_group, change.share_change) == ("A", pytest.approx(0.2))
+    assert (change.share_then, change.share_now, change.stage) == (0.3, 0.5, "after")
     assert change.share_noise == pytest.approx(1.96 * (0.4 * 0.6 * (1 / 400 + 1 / 100)) ** 0.5)
     assert too_far(Drift(max_score_distance=0.05, max_share_change=0.21), change) == []
     problems = too_far(Drift(max_score_distance=0.03, max_share_change=0.19), change)
@@ -65,6 +66,7 @@ def test_distances_by_hand():
     assert "share of A has changed by 0.2000, allowed 0.19" in problems[1]
     gone = change_since(table(uniform(), {"C": 0.4}, {}), then, "r1", "after")
     assert (gone.share_group, gone.share_change) == ("C", pytest.approx(0.4))
+    assert (gone.share_then, gone.share_now) == (0, 0.4)
 
 
 @pytest.mark.parametrize(

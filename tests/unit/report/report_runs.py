@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -118,3 +119,30 @@ def audited(*, nothing: bool = False) -> RunFacts:
         metrics=metrics_frame({"before": metrics}),
         configuration={},
     )
+
+
+def drifted(*, problems: tuple[str, ...] = ("the share of <b>x</b> has changed",), **changes) -> RunFacts:
+    """An audit that was compared with an earlier run; the numbers are made up."""
+    facts = audited()
+    drift = {
+        "against": "calibrate-20261101T010203Z-11111111",
+        "stage": "after",
+        "score_distance": 0.0123,
+        "score_noise": 0.0201,
+        "share_group": GROUPS[0],
+        "share_then": 0.5,
+        "share_now": 0.4567,
+        "share_change": 0.0433,
+        "share_noise": 0.0101,
+        "mc_error": {
+            "10": {"then": 0.01, "now": 0.05, "then_interval": [0.0, 0.012], "now_interval": [0.04, 0.06],
+                   "worse": True},
+            "20": {"then": 0.012, "now": 0.013, "then_interval": [None, None], "now_interval": [0.01, 0.02],
+                   "worse": False},
+            "50": {"then": 0.02, "now": 0.02, "then_interval": [None, None], "now_interval": [None, None],
+                   "worse": False},
+        },
+        "problems": list(problems),
+        **changes,
+    }  # fmt: skip
+    return replace(facts, summary={**facts.summary, "drift": drift})

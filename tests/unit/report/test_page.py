@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from report_runs import GROUPS, audited, calibrated
+from report_runs import GROUPS, audited, calibrated, drifted
 
 from mcspark.report.card import card
 from mcspark.report.facts import count, number
@@ -236,6 +237,59 @@ def test_the_card_has_the_same_numbers_and_no_markup_of_others():
     widths = Counter(len(re.findall(r"(?<!\\)\|", line)) for line in tables)
     assert set(widths) == {6, 7, 9}
     assert "Limits" in text
+
+
+def rows_of(page, caption):
+    """Texts of the cells of the table with this caption, row by row."""
+    table = next(t for t in re.findall(r"<table>.*?</table>", page, re.DOTALL) if caption in t)
+    body = table.split("<tbody>")[1]
+    cells = [
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>.*?</tr>", body, re.DOTALL)
+    ]
+    return [[html.unescape(re.sub(r"<[^>]+>", "", cell)) for cell in row] for row in cells]
+
+
+def test_drift_is_a_table_of_what_has_changed():
+    page = render(drifted())
+    assert "run calibrate-20261101T010203Z-11111111, its calibrated scores" in page
+    assert '<a href="#drift">' in page
+    assert rows_of(page, "What has changed") == [
+        ["distribution of the score (largest distance)", "–", "–", "0.0123", "0.0201", "no more than chance"],
+        [f"share of the group that changed most ({GROUPS[0]})", "50.00 %", "45.67 %", "4.33 %", "1.01 %",
+         "changed"],
+        ["MC error at 10 levels", "0.0100 (0.0000 to 0.0120)", "0.0500 (0.0400 to 0.0600)", "+0.0400", "–",
+         "worse"],
+        ["MC error at 20 levels", "0.0120", "0.0130 (0.0100 to 0.0200)", "+0.0010", "–",
+         "within the intervals of both"],
+        ["MC error at 50 levels", "0.0200", "0.0200", "+0.0000", "–", "no worse"],
+    ]  # fmt: skip
+    assert [word for word in ("changed", "worse") if f"<strong>{word}</strong>" in page] == [
+        "changed",
+        "worse",
+    ]
+    assert "the share of &lt;b&gt;x&lt;/b&gt; has changed" in page
+    assert "<script" not in page
+
+
+def test_drift_that_cannot_be_told_and_drift_within_the_limits():
+    nothing = {"score_distance": None, "score_noise": None, "share_group": None, "mc_error": {}}
+    nothing |= {f"share_{what}": None for what in ("then", "now", "change", "noise")}
+    page = render(drifted(problems=(), stage="before", **nothing))
+    assert [row[-1] for row in rows_of(page, "What has changed")] == ["cannot be compared"] * 2
+    assert "its scores as they came in" in page
+    assert "exceeded" not in page
+    assert "Drift" not in " ".join(Outline(render(audited())).text)
+
+
+def test_the_card_tells_drift_too():
+    text = card(drifted())
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    assert sum(line.startswith("| MC error at") for line in tables) == 3
+    assert r"Limit exceeded: the share of \<b\>x\</b\> has changed" in text
+    assert r"\<script\>" in text
+    assert "<script>" not in text
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables if "MC error at" in line} == {7}
+    assert "Drift" not in card(audited())
 
 
 @pytest.mark.parametrize(
