@@ -88,10 +88,11 @@ def read_only(folder):
 @pytest.mark.parametrize("job", ["score", "calibrate"])
 def test_an_output_that_may_not_be_written(world, job):
     if os.geteuid() == 0:  # to whom permissions do not apply
-        with disk(world.root / "sealed", "size=100k") if (world.root / "sealed").mkdir() is None else None:
-            subprocess.run(["mount", "-o", "remount,ro", str(world.root / "sealed")], check=True)
-            sealed = {"path": str(world.root / "sealed" / "calibrated")}
-            world.refused("cannot", code=2, job=job, output=sealed)
+        sealed = world.root / "sealed"
+        sealed.mkdir()
+        with disk(sealed, "size=100k"):
+            subprocess.run(["mount", "-o", "remount,ro", str(sealed)], check=True)
+            world.refused("cannot", code=2, job=job, output={"path": str(sealed / "calibrated")})
         return
     read_only(world.out)
     world.refused("cannot", code=2, job=job)
