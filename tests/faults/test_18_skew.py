@@ -25,7 +25,7 @@ def big(world, skewed):
 
 
 def test_nine_rows_in_ten_alike_take_no_longer(world):
-    """At most three times the processor time of the even case: the wall clock tells what else the machine does."""
+    """At most three times the processor time of the even case; a clock would also tell of other work."""
     clock = Clock(world.spark)
     sections = {"groups": {"min_share": 0.001}, "calibrator": {"method": "none"}}
     for name, skewed in (("even", False), ("skewed", True)):
