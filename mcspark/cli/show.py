@@ -16,6 +16,7 @@ from mcspark.report.facts import count, number
 from mcspark.report.metrics_table import MetricsTable
 
 if TYPE_CHECKING:
+    from mcspark.ml.fit_summary import FitSummary
     from mcspark.ml.multicalibrator import MulticalibratorModel
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -70,6 +71,8 @@ def _model(path: Path, groups: int) -> str:
     parts = [
         f"Calibrator: {model.method}, {len(model.fitted.names)} groups, written by mcspark {plain['mcspark']}"
     ]
+    if model.summary is not None and model.summary.rounds:
+        parts.append(_rounds(model.summary))
     if model.stages and model.stages.stages:
         parts.append(_stages(model))
         parts.append(_corrections(model, groups))
@@ -85,6 +88,15 @@ def _model(path: Path, groups: int) -> str:
         listed = text_table(("category", "why"), model.fitted.dropped[:groups])
         parts.append(f"Categories that are no group ({len(model.fitted.dropped)} in all)\n{listed}")
     return "\n\n".join(parts)
+
+
+def _rounds(fit: FitSummary) -> str:
+    rows = [
+        (str(i), count(r.trees), number(r.loss_before, 6), number(r.loss_after, 6), "yes" if r.kept else "no")
+        for i, r in enumerate(fit.rounds, start=1)
+    ]
+    head = ("round", "trees", "held-out loss before", "after", "kept")
+    return f"Rounds, trained by {fit.engine or 'an unnamed trainer'}\n{text_table(head, rows)}"
 
 
 def _stages(model: MulticalibratorModel) -> str:

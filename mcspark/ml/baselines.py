@@ -22,9 +22,10 @@ from mcspark.core.solvers.squarelev import fit_squarelev
 from mcspark.core.stages import Stages
 from mcspark.errors import ContractError
 from mcspark.ml.converters import above_zero, penalties, whole
+from mcspark.ml.fit_summary import FitSummary, trees_of
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.learning import learning_cells
-from mcspark.ml.multicalibrator import FitSummary, MulticalibratorModel
+from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.params import CalibratorParams, with_parameters
 
 
@@ -78,7 +79,7 @@ class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
             raise ContractError("there is no labelled row to learn from; check the label column")
         calibrator = self._learn(cells.of_role(Role.fit), cells.of_role(Role.early_stopping))
         model = MulticalibratorModel(groups, calibrator, method=self.method)
-        model.summary = FitSummary(cells)
+        model.summary = FitSummary(groups.names, trees_of(calibrator), cells=cells)
         return self._copyValues(model)
 
     def _learn(self, fit: Cells, stop: Cells) -> SignatureCalibrator:

@@ -17,6 +17,7 @@ import numpy as np
 from mcspark.core.rounds import TrainingTable, TreeSettings
 from mcspark.errors import TransientError
 from mcspark.ml.trees import check_table
+from mcspark.runtime.progress import tell
 
 _LOSS = {"identity": "regression", "logit": "cross_entropy"}
 
@@ -59,14 +60,16 @@ class DriverTrainer:
         check_table(table)
         common = self._parameters(table, settings)
         learn = _data(lightgbm, table, ~table.stop, common)
-        limit = [] if self.timeout_seconds is None else [_time_limit(self.timeout_seconds)]
+        watch = [_tell_trees(settings)]
+        if self.timeout_seconds is not None:
+            watch.append(_time_limit(self.timeout_seconds))
         if not table.stop.any():
-            grown = lightgbm.train(common, learn, settings.max_trees, callbacks=limit)
+            grown = lightgbm.train(common, learn, settings.max_trees, callbacks=watch)
             return str(grown.model_to_string())
         held_out = _data(lightgbm, table, table.stop, common, learn)
         booster = lightgbm.train(
             common, learn, settings.max_trees, valid_sets=[held_out],
-            callbacks=[*limit, lightgbm.early_stopping(settings.early_stopping_rounds, verbose=False)],
+            callbacks=[*watch, lightgbm.early_stopping(settings.early_stopping_rounds, verbose=False)],
         )  # fmt: skip
         return str(booster.model_to_string(num_iteration=booster.best_iteration))
 
@@ -90,6 +93,16 @@ class DriverTrainer:
             "num_threads": self.threads,
             "verbosity": -1,
         }
+
+
+def _tell_trees(settings: TreeSettings) -> Callable[[Any], None]:
+    """A callback that LightGBM runs after every tree."""
+
+    def told(env: Any) -> None:
+        losses = [f", held-out loss {result[2]:.6f}" for result in env.evaluation_result_list or ()]
+        tell(f"{env.iteration + 1:,} of at most {settings.max_trees:,} trees{''.join(losses[:1])}")
+
+    return told
 
 
 def _time_limit(seconds: float) -> Callable[[Any], None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Any, Literal
 
 import pandas as pd
@@ -17,7 +17,6 @@ from mcspark.core.cells import Cells
 from mcspark.core.groups import FittedGroups
 from mcspark.core.rounds import (
     Round,
-    Saturation,
     StagesFit,
     Train,
     TreeSettings,
@@ -28,6 +27,7 @@ from mcspark.core.stages import Stages
 from mcspark.core.training_curve import CurvePoint, training_curve
 from mcspark.errors import ContractError
 from mcspark.ml.curves import curves_frame, pairs_frame
+from mcspark.ml.fit_summary import FitSummary, trees_of
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.params import TreeParams
@@ -35,30 +35,9 @@ from mcspark.ml.persistence import CalibratorReader, CalibratorWriter
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.working import WORKING, working_columns
+from mcspark.runtime.progress import tell
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class FitSummary:
-    """What a fit did; kept with the model it made, not with one that was loaded.
-
-    Parameters
-    ----------
-    cells : Cells
-        The cells it learned from, test cells included.
-    rounds : tuple of Round
-        Every round that was tried.
-    saturation : Saturation, optional
-        What one more round would gain on the test rows.
-    engine : str, optional
-        What trained the trees.
-    """
-
-    cells: Cells = field(repr=False)
-    rounds: tuple[Round, ...] = ()
-    saturation: Saturation | None = None
-    engine: str | None = None
 
 
 class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
@@ -148,13 +127,17 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
         fit: StagesFit = fit_stages(cells, self.settings, train, self._rounds())
+        for number, found in enumerate(fit.rounds, start=1):
+            tell(_words(number, found), lasting=True)
         if not fit.stages.stages:
             log.warning(
                 "nothing was gained on held-out rows: the score ships as it is", rounds=len(fit.rounds)
             )
         again = check_saturation(cells, fit.stages, self.settings, train) if saturation else None
         model = MulticalibratorModel(groups, fit.stages, method="trees", texts=fit.texts)
-        model.summary = FitSummary(cells, fit.rounds, again, getattr(train, "engine", None))
+        model.summary = FitSummary(
+            groups.names, trees_of(fit.stages), fit.rounds, again, getattr(train, "engine", None), cells
+        )
         return self._copyValues(model)
 
     @property
@@ -180,6 +163,12 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
     def _rounds(self) -> int | Literal["auto"]:
         value = self.getOrDefault("rounds")
         return "auto" if value == "auto" else int(value)
+
+
+def _words(number: int, found: Round) -> str:
+    kept = "" if found.kept else ", not kept"
+    losses = f"held-out loss {found.loss_before:.6f} → {found.loss_after:.6f}"
+    return f"round {number}: {found.trees:,} trees, {losses}{kept}"
 
 
 class MulticalibratorModel(TreeParams, Model):
@@ -209,6 +198,7 @@ class MulticalibratorModel(TreeParams, Model):
         self.method = method
         self.texts = texts
         self.summary: FitSummary | None = None
+        """What the fit did, of a fitted or a loaded model."""
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         missing = [c for c in self.fitted.columns if c.lower() not in {n.lower() for n in dataset.columns}]
@@ -257,8 +247,10 @@ class MulticalibratorModel(TreeParams, Model):
         ValueError
             If the model was loaded: the rows that it learned from are not kept with it.
         """
-        if self.summary is None:
-            raise ValueError("a loaded model does not know how it was trained; ask the one that fit returned")
+        if self.summary is None or self.summary.cells is None:
+            raise ValueError(
+                "a loaded model does not have the rows it was trained on; ask the one that fit returned"
+            )
         stages = self.stages or Stages((), self.fitted.names)
         points = training_curve(self.summary.cells, stages, self.texts)
         return pd.DataFrame([vars(point) for point in points], columns=[f.name for f in fields(CurvePoint)])

@@ -19,6 +19,7 @@ from mcspark.core.calibrator import calibrator_from_dict
 from mcspark.core.groups import FittedGroups
 from mcspark.core.stages import MAX_STAGES, Stages
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.ml.fit_summary import FitSummary
 from mcspark.runtime.files import Files, beside, leaf
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ _KEYS = {
     "schema_version", "mcspark", "method", "groups", "group_names", "calibrator", "columns", "trees",
     "sha256",
 }  # fmt: skip
+_LATER_KEYS = {"fit"}
+"""That models of earlier versions lack."""
+
 _COLUMNS = ("scoreCol", "predictionCol")
 
 
@@ -127,6 +131,7 @@ def _plain(model: MulticalibratorModel) -> dict[str, Any]:
         "calibrator": model.calibrator.to_dict(),
         "columns": {name: model.getOrDefault(name) for name in _COLUMNS},
         "trees": len(model.texts),
+        "fit": None if model.summary is None else model.summary.to_dict(),
     }
     return {**plain, "sha256": _digest(plain)}
 
@@ -164,8 +169,8 @@ def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> Multicalibr
     found = plain.get("schema_version")
     if found != SCHEMA_VERSION or isinstance(found, bool):
         raise ValueError(f"its schema version is {found!r}; this program reads version {SCHEMA_VERSION}")
-    if set(plain) != _KEYS:
-        raise ValueError(f"its keys differ by {sorted(set(plain) ^ _KEYS)}")
+    if set(plain) - _LATER_KEYS != _KEYS:
+        raise ValueError(f"its keys differ by {sorted(set(plain) - _LATER_KEYS ^ _KEYS)}")
     if plain["sha256"] != _digest(plain):
         raise ValueError("it was changed after it was written")
     groups = FittedGroups.from_dict(plain["groups"])
@@ -186,6 +191,7 @@ def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> Multicalibr
     if not all(isinstance(v, str) and v for v in columns.values()):
         raise ValueError("its column names are not text")
     model._set(**columns)
+    model.summary = FitSummary.from_dict(plain.get("fit"), groups.names, calibrator)
     return model
 
 

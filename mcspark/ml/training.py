@@ -11,6 +11,7 @@ from mcspark.errors import ConfigurationError
 from mcspark.ml import driver_training
 from mcspark.ml.trees import SynapseTrainer
 from mcspark.runtime.failures import explained, native_failure
+from mcspark.runtime.progress import tell
 
 log = structlog.get_logger(__name__)
 
@@ -49,6 +50,7 @@ class TreeTrainer:
             If the native library does not load, and the official LightGBM is not installed.
         """
         if self._driver is None:
+            tell(f"growing at most {settings.max_trees:,} trees")  # it says nothing while it trains
             try:
                 return self._synapse(table, settings)
             except Py4JJavaError as error:

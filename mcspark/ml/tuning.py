@@ -24,6 +24,7 @@ import structlog
 from mcspark.core.cells import Cells
 from mcspark.core.rounds import Train
 from mcspark.core.sweep import Setting, Sweep, Trial
+from mcspark.runtime.progress import tell
 
 log = structlog.get_logger(__name__)
 
@@ -205,17 +206,24 @@ def _blocks(
         for trials, name in blocks
         if kept[name] is None
     }
+    done, total = 0, sum(map(len, running.values()))
     for place, (trials, name) in enumerate(blocks, 1):
-        found = kept.pop(name)
+        found, method = kept.pop(name), trials[0].method
         if found is None:
-            text = json.dumps([future.result() for future in running.pop(name)])
+            results = []
+            for future in running.pop(name):
+                results.append(future.result())
+                done += 1
+                tell(f"{kind}: trial {done:,} of {total:,}, {method}", progress=(done, total))
+            text = json.dumps(results)
             store.write(name, text)
             found = json.loads(text)
-        if time.monotonic() - told > _QUIET_SECONDS or place == len(blocks):
-            told = time.monotonic()
+        now = time.monotonic()
+        if now - told > _QUIET_SECONDS or place == len(blocks):
+            told = now
             log.info(
-                f"{kind}: {place} of {len(blocks)} blocks", task=task, method=trials[0].method,
-                seconds=round(told - started),
+                f"{kind}: {place} of {len(blocks)} blocks", task=task, method=method,
+                seconds=round(now - started),
             )  # fmt: skip
         yield found
 

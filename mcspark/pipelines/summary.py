@@ -22,7 +22,8 @@ def calibrated_summary(
     paths: dict[str, str],
 ) -> dict[str, Any]:
     """Summary of a calibration; the saturation is that of the second pass on the test rows."""
-    assert model.summary is not None
+    fit = model.summary
+    assert fit is not None and fit.cells is not None
     return {
         "status": "ok",
         "run_id": run.run_id,
@@ -33,12 +34,12 @@ def calibrated_summary(
         "unmatched": _unmatched(inputs),
         "groups": len(model.fitted.names),
         "groups_dropped": len(model.fitted.dropped),
-        "signatures": len(model.summary.cells.membership),
-        "cells": len(model.summary.cells),
+        "signatures": len(fit.cells.membership),
+        "cells": len(fit.cells),
         "stages": [{"trees": s.trees, "link": s.link} for s in (model.stages.stages if model.stages else ())],
-        "engine": model.summary.engine,
+        "engine": fit.engine,
         "metrics": {"before": before.summary(), "after": after.summary()},
-        "saturation": _saturation(model.summary.saturation, after),
+        "saturation": _saturation(fit.saturation, after),
         "paths": paths,
     }
 

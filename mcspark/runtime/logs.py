@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, Literal
 
 import structlog
 
 from mcspark.config.secrets import HIDDEN, redact
-from mcspark.runtime import streams
+from mcspark.runtime import progress, streams
 
 _SECRET_NAME = re.compile(r"passw|secret|token|credential|(access|private|api)[._-]?key", re.IGNORECASE)
 
@@ -29,7 +29,7 @@ def configure_logs(
     Parameters
     ----------
     log_format
-        `json`: one object a line; `text`: for people.
+        `json`: one object a line; `text`: for people, with a live line for each stage on a terminal.
     run_id
         Bound to every line.
     verbose
@@ -37,14 +37,22 @@ def configure_logs(
     """
     if streams.submitted():
         streams.keep_stdout_clean()
+    factory: Callable[..., Any] = _StderrLoggerFactory()
+    level = logging.DEBUG if verbose else logging.INFO
+    terminal = streams.terminal() if log_format == "text" else None
     if log_format == "json":
         renderer: list[Any] = [
             structlog.processors.dict_tracebacks,
             _redact,
             structlog.processors.JSONRenderer(default=str),
         ]
+    elif terminal is None:
+        renderer = [_redact, structlog.dev.ConsoleRenderer(colors=False)]
     else:
-        renderer = [_redact, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        lines, level = progress.StageLines(terminal), logging.DEBUG
+        colours = structlog.dev.ConsoleRenderer(colors=not lines.console.no_color)
+        renderer = [_redact, lines, colours]
+        factory = _LinesLoggerFactory(lines)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -52,8 +60,8 @@ def configure_logs(
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.INFO),
-        logger_factory=_StderrLoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=factory,
         cache_logger_on_first_use=False,
     )
     structlog.contextvars.clear_contextvars()
@@ -65,3 +73,18 @@ class _StderrLoggerFactory:
 
     def __call__(self, *_: Any) -> structlog.PrintLogger:
         return structlog.PrintLogger(sys.stderr)
+
+
+class _LinesLoggerFactory:
+    """Loggers that write above the live lines of a terminal."""
+
+    def __init__(self, lines: progress.StageLines) -> None:
+        self._lines = lines
+
+    def __call__(self, *_: Any) -> Any:
+        return _LinesLogger(self._lines)
+
+
+class _LinesLogger:
+    def __init__(self, lines: progress.StageLines) -> None:
+        self.debug = self.info = self.warning = self.error = self.critical = self.exception = lines.print

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -25,6 +26,27 @@ DRAIN_SECONDS = 20
 def submitted() -> bool:
     """Whether `spark-submit` started this process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def terminal() -> TextIO | None:
+    """The terminal on which this process's stderr comes out, to be written on; None where it is none.
+
+    Under `spark-submit` that is the JVM's stderr. Where the system does not show it (other than Linux), there
+    is no terminal.
+    """
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+        return None
+    if not submitted():
+        return sys.stderr if sys.stderr.isatty() else None
+    place = f"/proc/{os.getppid()}/fd/2"
+    with contextlib.suppress(OSError):
+        if not stat.S_ISCHR(os.stat(place).st_mode):  # noqa: PTH116  (a link to no path)
+            return None
+        descriptor = os.open(place, os.O_WRONLY | os.O_NOCTTY)
+        if os.isatty(descriptor):
+            return open(descriptor, "w", errors="replace")  # noqa: PTH123  (for the whole run)
+        os.close(descriptor)
+    return None
 
 
 @contextlib.contextmanager

@@ -31,6 +31,29 @@ def test_a_loaded_model_scores_bit_for_bit_the_same(fitted, saved):
     assert np.array_equal(scored["calibrated_score"], fitted.scored["calibrated_score"])
 
 
+def test_a_loaded_model_knows_how_it_was_fitted(fitted, saved):
+    found, wanted = MulticalibratorModel.load(str(saved)).summary, fitted.model.summary
+    assert found == wanted
+    assert found.groups == fitted.model.fitted.names
+    assert found.trees == tuple(stage.trees for stage in fitted.model.stages.stages)
+    assert (len(found.rounds), found.rounds[0].trees, found.rounds[0].kept) == (1, found.trees[0], True)
+    assert 0 < found.rounds[0].loss_after < found.rounds[0].loss_before
+    assert found.saturation == wanted.saturation is not None
+    assert found.engine.startswith("synapseml ")
+    assert (wanted.cells is not None, found.cells) == (True, None)
+    with pytest.raises(ValueError, match="a loaded model"):
+        MulticalibratorModel.load(str(saved)).training_curve()
+
+
+def test_a_model_without_a_record_of_its_fit_loads(spark, saved, tmp_path):
+    plain = json.loads((saved / "model.json").read_text())
+    del plain["fit"]
+    (tmp_path / "model.json").write_text(sealed(plain))
+    found = MulticalibratorModel.load(str(tmp_path)).summary
+    assert (found.rounds, found.saturation, found.engine) == ((), None, None)
+    assert found.trees[0] > 0
+
+
 def test_what_is_saved_is_text_and_tables(fitted, saved):
     assert sorted(p.name for p in saved.iterdir() if not p.name.startswith(".")) == [
         "curves", "model.json", "pairs", "trees_0.txt",
@@ -86,6 +109,16 @@ def with_form(text, **changes):
     return sealed(plain)
 
 
+def with_fit(text, **changes):
+    plain = json.loads(text)
+    plain["fit"].update(changes)
+    return sealed(plain)
+
+
+def with_round(text, **changes):
+    return with_fit(text, rounds=[{**json.loads(text)["fit"]["rounds"][0], **changes}])
+
+
 def other_order(text):
     plain = json.loads(text)
     plain["calibrator"]["groups"] = plain["calibrator"]["groups"][::-1]
@@ -114,6 +147,14 @@ BAD = {
     "families that are none": lambda text: sealed(
         changed(text, groups={"families": [1], "pairs": [], "dropped": []})
     ),
+    "a fit that is none": lambda text: sealed(changed(text, fit=[])),
+    "a fit with a key more": lambda text: with_fit(text, cells=[]),
+    "a round with NaN": lambda text: with_round(text, loss_after=float("nan")),
+    "a round with half a tree": lambda text: with_round(text, trees=0.5),
+    "a round that is kept 1": lambda text: with_round(text, kept=1),
+    "rounds without end": lambda text: with_fit(text, rounds=json.loads(text)["fit"]["rounds"] * 2000),
+    "a saturation in words": lambda text: with_fit(text, saturation={"loss": "0.1", "loss_second": 0.1}),
+    "an engine as long as a book": lambda text: with_fit(text, engine="x" * 1000),
     "groups that are none": lambda text: sealed(changed(text, groups=[])),
     "deep nesting": lambda text: "[" * 100_000,
 }  # fmt: skip

@@ -12,8 +12,10 @@ from mcspark.cli.show import shown
 from mcspark.cli.text import text_table
 from mcspark.core.additive import AdditiveForm
 from mcspark.core.groups import Family, FittedGroups
+from mcspark.core.rounds import Round
 from mcspark.core.stages import Stage, Stages
 from mcspark.errors import ContractError
+from mcspark.ml.fit_summary import FitSummary
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.persistence import _plain
 from mcspark.report.facts import number
@@ -45,6 +47,19 @@ def test_a_model(tmp_path, whole):
     assert "SEX=1  " not in text.split("Largest pair terms")[0]  # no correction of its own
     assert ["SEX=1", "SEX=2", "1", "+0.0625"] in lines
     assert "RAC1P=3" in text
+    assert "Rounds" not in text
+
+
+def test_how_a_model_was_fitted(tmp_path):
+    found = model()
+    rounds = (Round(12, 0.05, 0.04, 0.001, kept=True), Round(3, 0.04, 0.041, 0.001, kept=False))
+    found.summary = FitSummary(found.fitted.names, (12,), rounds, engine="synapseml 1.1.3")
+    (tmp_path / "model.json").write_text(json.dumps(_plain(found)))
+    text = shown(str(tmp_path))
+    lines = [line.split() for line in text.splitlines()]
+    assert "trained by synapseml 1.1.3" in text
+    assert ["1", "12", "0.050000", "0.040000", "yes"] in lines
+    assert ["2", "3", "0.040000", "0.041000", "no"] in lines
 
 
 def test_a_changed_model_is_refused(tmp_path):
