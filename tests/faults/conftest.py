@@ -310,7 +310,7 @@ class Strange:
 
 @pytest.fixture(scope="session")
 def strange(spark: Any, ready: Path, tmp_path_factory: Any) -> Strange:
-    """Jobs under New York's clock and umask 077, with 1 GiB of heap, 16 MiB for results, and no libgomp.
+    """Jobs under New York's clock and umask 077, with 1 GiB of heap, 8 MiB for results, and no libgomp.
 
     The input is of the day on which the clocks go back: its keys are dates, and the hour that comes twice
     orders the rows of one key.
@@ -318,7 +318,7 @@ def strange(spark: Any, ready: Path, tmp_path_factory: Any) -> Strange:
     root = tmp_path_factory.mktemp("strange") / "world"
     shutil.copytree(ready, root)
     world = World(spark, root)
-    rows = 100_000
+    rows = 50_000
     people = people_table(rows, seed=8).assign(w=1.0)
     days = pd.to_datetime("2026-10-31") + pd.to_timedelta(np.arange(rows) // 2 % 3, unit="D")
     people = people.assign(day=days.date)
@@ -337,7 +337,7 @@ def strange(spark: Any, ready: Path, tmp_path_factory: Any) -> Strange:
     config = str(world.configure(**sections, report={"path": str(root / "report.html")}))
     commands = [["calibrate", "--config", config], ["score", "--config", config]]
     child = run_child(
-        "strange-host", *commands, env={"TZ": "America/New_York"}, conf={"spark.driver.maxResultSize": "16m"}
+        "strange-host", *commands, env={"TZ": "America/New_York"}, conf={"spark.driver.maxResultSize": "8m"}
     )
     assert len(child.jobs) == 2, child.log[-4000:]
     shutil.copytree(root, root.parent / "here")

@@ -13,10 +13,10 @@ from .conftest import ATTRIBUTES, SCORED, people_table
 
 
 def test_only_sums_reach_a_small_driver(strange):
-    """1 GiB of heap and 16 MiB for results; every row has a cell of its own, nearly."""
+    """1 GiB of heap and 8 MiB for results; every row has a cell of its own, nearly."""
     calibrated, scored = strange.child.jobs
     assert (calibrated.exit_code, scored.exit_code) == (0, 0), (calibrated.summary, scored.summary)
-    assert calibrated.summary["cells"] * 13 * 8 > 16 * 2**20 / 4  # more than one piece
+    assert calibrated.summary["cells"] * 13 * 8 > 8 * 2**20 / 4  # more than one piece
     assert scored.summary["rows"]["scored"] == strange.rows
     assert "maxResultSize" not in strange.child.log
 
