@@ -6,6 +6,7 @@ from dataclasses import replace
 import lightgbm as lgb
 import numpy as np
 import pytest
+import structlog
 from official_trainer import features, official, train_official
 
 from mcspark.core.cells import Cells
@@ -162,6 +163,21 @@ def test_the_drivers_trees_are_those_of_the_official_library(link):
     )  # its weights are single precision
     everything = replace(table, stop=np.zeros(n, dtype=bool))
     assert lgb.Booster(model_str=DriverTrainer()(everything, replace(settings, max_trees=7))).num_trees() == 7
+
+
+def test_trials_are_counted_and_those_that_are_kept_are_not(sweep):
+    store = Kept()
+    grids = {name: GRIDS[name] for name in ("none", "trees")}
+    with structlog.testing.capture_logs() as told, workers(sweep, Engine("", official, False), 1) as pool:
+        run_sweep("task", sweep, grids, 2, pool, store)
+        first = [(e["event"], e["progress"]) for e in told if e["log_level"] == "debug"]
+        told.clear()
+        del store["validate-trees-all-1"]
+        run_sweep("task", sweep, grids, 2, pool, store)
+    structlog.reset_defaults()
+    assert first[:4] == [(f"validate: trial {k} of 4, trees", (k, 4)) for k in range(1, 5)]
+    assert [progress for _, progress in first[4:]] == [(1, 3), (2, 3), (3, 3)]
+    assert [e["progress"] for e in told if e["log_level"] == "debug"] == [(1, 2), (2, 2)]
 
 
 def test_the_engine_names_its_version():
