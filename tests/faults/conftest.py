@@ -260,7 +260,7 @@ def run_child(
     master: str = "local[2]",
     conf: dict[str, str] | None = None,
     env: dict[str, str] | None = None,
-    timeout: float = 240,
+    timeout: float = 600,
     **options: Any,
 ) -> Child:
     """Run jobs in a process of their own, with a fault."""

@@ -82,7 +82,6 @@ def cluster(spark: Any, ready: Path, tmp_path_factory: Any) -> Cluster:
         ["calibrate", "--config", config, *(f"--set=calibrator.{k}={v}" for k, v in endless.items())],
         master="local-cluster[2,1,1024]",
         conf=CLUSTER,
-        timeout=400,
     )
     return Cluster(there, child, here, here.ran("score"), here.ran("calibrate", **learned(here)))
 
