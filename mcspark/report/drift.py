@@ -49,23 +49,23 @@ def drift_rows(drift: Mapping[str, Any]) -> Sequence[DriftRow]:
     then, now, change, chance = (
         _percent(drift[f"share_{when}"]) for when in ("then", "now", "change", "noise")
     )
-    group = "" if drift["share_group"] is None else f" ({drift['share_group']})"
+    group = "group" if drift["share_group"] is None else drift["share_group"]
     rows = [
         DriftRow(
-            "distribution of the score (largest distance)", MISSING, MISSING, number(drift["score_distance"]),
+            "score distribution", MISSING, MISSING, number(drift["score_distance"]),
             number(drift["score_noise"]), _verdict(drift["score_distance"], drift["score_noise"]),
         ),
         DriftRow(
-            f"share of the group that changed most{group}", then, now, change, chance,
+            f"share of {group}", then, now, change, chance,
             _verdict(drift["share_change"], drift["share_noise"]),
         ),
     ]  # fmt: skip
     for m, error in drift["mc_error"].items():
         old, new = error["then"], error["now"]
-        verdict = WORSE if error["worse"] else "no worse" if new <= old else "within the intervals of both"
+        verdict = WORSE if error["worse"] else "no worse" if new <= old else "within intervals"
         rows.append(
             DriftRow(
-                f"MC error at {m} levels", _with_interval(old, error["then_interval"]),
+                f"MC error, {m} levels", _with_interval(old, error["then_interval"]),
                 _with_interval(new, error["now_interval"]), f"{new - old:+.4f}", MISSING, verdict,
             )
         )  # fmt: skip

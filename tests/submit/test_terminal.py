@@ -43,10 +43,10 @@ def test_live_lines_on_a_terminal_and_the_summary_as_the_last_line(config):
                 found += part
         except OSError:
             pass  # the other end is closed
-        assert process.wait(60) == 0
+        assert process.wait(60) == 0, found.decode(errors="replace")[-3000:]
     os.close(ours)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", found.decode(errors="replace"))
-    for stage in ("join the attributes", "learn the calibrator", "write the report"):
+    for stage in ("join the attributes", "learn the calibrator", "write the calibrated scores"):
         assert re.search(rf"[⠁-⣿] {stage}.* \d+ s", plain)  # live
         assert re.search(rf"✓ {stage}.*  \d+\.\d s", plain)  # done
     assert "growing at most 15 trees" in plain
