@@ -1,0 +1,185 @@
+"""Tables through a shuffle in blocks: one row a task and bucket, which holds many rows as Arrow's bytes.
+
+Spark moves rows one by one. Where a task has reduced what it reads to columns of numbers, moving those as
+they are is several times cheaper, to the other tasks as well as to the driver.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+ROWS_AT_ONCE = 1_000_000
+"""Rows that are reduced together; what a task holds does not grow with its partition."""
+
+_ROWS_IN_BLOCK = 100_000
+
+_SCHEMA = "bucket int, rows long, block binary"
+
+Reduce = Callable[[pa.Table], pa.Table]
+"""What is done to the rows at hand; it may be done again to several results of itself put together."""
+
+
+def to_blocks(frame: DataFrame, reduce: Reduce, spread: str | None = None) -> DataFrame:
+    """Reduce the rows of each task, and leave them as blocks for :func:`by_bucket`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    reduce : callable
+        Makes of at most :data:`ROWS_AT_ONCE` rows, and one Arrow batch, what is sent.
+    spread : str, optional
+        A ``bigint`` column of what is sent: equal values get into one bucket. Evenly spread, as hashes are.
+        Without it, buckets mean nothing.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``bucket``, ``rows`` and ``block``; those of other tables may be joined on with ``union``.
+    """
+    buckets = _buckets(frame)
+
+    def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in _gathered(batches):
+            yield _cut(reduce(table), spread, buckets)
+
+    return frame.mapInArrow(send, _SCHEMA)
+
+
+def spread_out(blocks: DataFrame, reduce: Reduce, spread: str) -> DataFrame:
+    """Every block reduced and cut by a column as in :func:`to_blocks`."""
+    buckets = _buckets(blocks)
+
+    def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for block in batch["block"].to_pylist():
+                yield _cut(reduce(_table([block])), spread, buckets)
+
+    return blocks.mapInArrow(send, _SCHEMA)
+
+
+def by_bucket(blocks: DataFrame, reduce: Reduce, *, kept: bool = False) -> DataFrame:
+    """The blocks of each bucket brought together and reduced to one block.
+
+    Parameters
+    ----------
+    blocks : DataFrame
+    reduce : callable
+    kept : bool
+        Whether the result is going to be kept. Spark then takes the shuffle's partitions as they are, 200 by
+        default, so there are to be as many as cores.
+    """
+
+    def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for bucket, same in groupby(_one_by_one(batches), key=itemgetter(0)):
+            yield _blocks({bucket: reduce(_table([block for _, block in same]))})
+
+    cores = max(blocks.sparkSession.sparkContext.defaultParallelism, 1)
+    moved = blocks.repartition(cores, "bucket") if kept else blocks.repartition("bucket")
+    # In order, so that a task holds the blocks of one bucket at a time.
+    return moved.sortWithinPartitions("bucket").mapInArrow(merge, _SCHEMA)
+
+
+def unpacked(blocks: DataFrame, schema: str, reduce: Reduce) -> DataFrame:
+    """The rows that ``reduce`` makes of each block, as rows of Spark."""
+
+    def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for block in batch["block"].to_pylist():
+                yield from reduce(_table([block])).to_batches()
+
+    return blocks.mapInArrow(unpack, schema)
+
+
+def counted(blocks: DataFrame) -> tuple[int, int]:
+    """Rows in all blocks, and their bytes."""
+    found = blocks.agg(F.sum("rows"), F.sum(F.length("block"))).head()
+    return (int(found[0] or 0), int(found[1] or 0)) if found else (0, 0)
+
+
+def to_driver(blocks: DataFrame, size: int = 0) -> pa.Table | None:
+    """All rows of all blocks, in no order; None if there is no block.
+
+    Parameters
+    ----------
+    blocks : DataFrame
+        Kept, unless they are small.
+    size : int
+        Bytes of all blocks: they come in pieces well below the driver's limit for one result.
+    """
+    limit = blocks.sparkSession.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
+    allowed = byte_count(limit) / 4
+    pieces = max(1, math.ceil(size / allowed)) if allowed else 1
+    found: list[bytes] = []
+    for i in range(pieces):
+        part = blocks if pieces == 1 else blocks.where(F.col("bucket") % pieces == i)
+        found += (bytes(row[0]) for row in part.select("block").collect())
+    return _table(found) if found else None
+
+
+def _buckets(frame: DataFrame) -> int:
+    return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+
+
+def byte_count(size: str) -> float:
+    """Bytes of a Spark size such as ``64m`` or ``1g``; a bare number is bytes."""
+    units = {"k": 10, "m": 20, "g": 30, "t": 40}
+    text = size.strip().lower().removesuffix("b")
+    return float(text[:-1]) * 2.0 ** units[text[-1]] if text[-1:] in units else float(text)
+
+
+def _one_by_one(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+    for batch in batches:
+        yield from zip(batch["bucket"].to_pylist(), batch["block"].to_pylist(), strict=True)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def _cut(table: pa.Table, spread: str | None, buckets: int) -> pa.RecordBatch:
+    if spread is None:
+        starts = range(0, len(table), _ROWS_IN_BLOCK)
+        return _blocks({i: table.slice(start, _ROWS_IN_BLOCK) for i, start in enumerate(starts)})
+    bucket = table[spread].to_numpy().astype(np.uint64) % np.uint64(buckets)
+    order = np.argsort(bucket, kind="stable")
+    table = table.combine_chunks().take(pa.array(order))
+    edges = np.searchsorted(bucket[order], np.arange(buckets + 1))
+    filled = np.flatnonzero(np.diff(edges)).tolist()
+    return _blocks({i: table.slice(edges[i], edges[i + 1] - edges[i]) for i in filled})
+
+
+def _blocks(tables: Mapping[int, pa.Table]) -> pa.RecordBatch:
+    columns = [
+        pa.array(list(tables), pa.int32()),
+        pa.array([table.num_rows for table in tables.values()], pa.int64()),
+        pa.array([_bytes(table) for table in tables.values()], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=["bucket", "rows", "block"])
+
+
+def _bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _table(blocks: list[bytes]) -> pa.Table:
+    return pa.concat_tables([pa.ipc.open_stream(block).read_all() for block in blocks])
