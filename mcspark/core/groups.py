@@ -224,11 +224,15 @@ class FittedGroups:
 
 def distinct_rows(words: IntArray) -> tuple[IntArray, IntArray]:
     """Distinct signatures, shape (S, W), in order, and the place of each of ``words``, shape (N,)."""
-    if words.shape[1] == 1:  # much faster than NumPy's comparison of rows
-        values, place = np.unique(words[:, 0], return_inverse=True)
-        return values[:, None], place.reshape(-1)
-    values, place = np.unique(words, axis=0, return_inverse=True)
-    return values, place.reshape(-1)
+    # Word by word, each time as one number: much faster than NumPy's comparison of rows.
+    place = np.zeros(len(words), dtype=np.int64)
+    for word in words.T:
+        values, code = np.unique(word, return_inverse=True)
+        _, first, place = np.unique(
+            place * len(values) + code.reshape(-1), return_index=True, return_inverse=True
+        )
+        place = place.reshape(-1)
+    return words[first], place
 
 
 def _shortest(number: float) -> str:

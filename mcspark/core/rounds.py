@@ -36,7 +36,7 @@ AUTO_ROUNDS = 10
 LATER_BINS = 1024
 """Score bins of a round after the first, at equally heavy places of the scores it is fed."""
 
-MOST_TRAINING_CELLS = 400_000
+MOST_TRAINING_CELLS = 200_000
 """Where more cells are learned from, neighbouring score bins are trained on as one place of the score, as few
 as :data:`FEWEST_PLACES` of them: the cost of a fit stops growing, and the trees lose nothing that shows."""
 

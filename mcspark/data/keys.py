@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -16,6 +17,7 @@ from pyspark.sql.types import DataType, IntegralType
 from mcspark.data.contract import FAULTS, bit
 from mcspark.data.names import shown
 from mcspark.errors import ContractError
+from mcspark.runtime.blocks import by_bucket, to_blocks, to_driver
 from mcspark.runtime.columns import column
 
 _HASH = "__hash"
@@ -113,31 +115,25 @@ def key_census(tables: Sequence[DataFrame], key: Sequence[str]) -> KeyCensus:
     key : sequence of str
     """
     n = len(tables)
-    tagged = [
-        _hashes(table, key).withColumn("table", F.lit(i).cast("byte")) for i, table in enumerate(tables)
-    ]
-    together = reduce(DataFrame.union, tagged).repartition(column(_HASH))
-
-    def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts: list[tuple[NDArray[np.int64], NDArray[np.int8]]] = [
-            (batch.column(0).to_numpy(), batch.column(1).to_numpy()) for batch in batches
-        ]
-        if parts:
-            hashes, origin = (np.concatenate(column) for column in zip(*parts, strict=True))
-            found = census_of([np.sort(hashes[origin == i]) for i in range(n)])
-            columns = [pa.array([value], pa.int64()) for value in found]
-            yield pa.RecordBatch.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
-
-    counts = 3 * n - 2
-    schema = ", ".join(f"c{i} long" for i in range(counts))
-    sums = together.mapInArrow(counted, schema).agg(*(F.sum(f"c{i}") for i in range(counts))).head()
-    totals = [int(value or 0) for value in sums] if sums else [0] * counts
+    blocks = [to_blocks(_hashes(t, key), partial(_tagged, number=i), _HASH) for i, t in enumerate(tables)]
+    counts = to_driver(by_bucket(reduce(DataFrame.union, blocks), partial(_counted, tables=n)))
+    totals = [0] * (3 * n - 2) if counts is None else [int(pc.sum(column).as_py()) for column in counts]
     comparable = [_key_types(table, key) == _key_types(tables[0], key) for table in tables[1:]]
 
     def told(found: Sequence[int]) -> tuple[int | None, ...]:
         return tuple(count if same else None for count, same in zip(found, comparable, strict=True))
 
     return KeyCensus(tuple(t > 0 for t in totals[:n]), told(totals[n : 2 * n - 1]), told(totals[2 * n - 1 :]))
+
+
+def _tagged(table: pa.Table, number: int) -> pa.Table:
+    return table.append_column("table", pa.array(np.full(len(table), number, dtype=np.int8)))
+
+
+def _counted(table: pa.Table, tables: int) -> pa.Table:
+    hashes, origin = table[_HASH].to_numpy(), table["table"].to_numpy()
+    found = census_of([np.sort(hashes[origin == i]) for i in range(tables)])
+    return pa.table({f"c{i}": [value] for i, value in enumerate(found)})
 
 
 def _key_types(table: DataFrame, key: Sequence[str]) -> list[DataType | str]:

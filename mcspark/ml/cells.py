@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import structlog
-from numpy.typing import NDArray
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.core.cells import SUMS, Cells, Role
 from mcspark.core.groups import Family, FittedGroups, distinct_rows
-from mcspark.core.levels import MAX_DEPTH, ScoreBins
-from mcspark.errors import ContractError
-from mcspark.ml.groups import category_name, with_signature, word_names
-from mcspark.ml.levels import int_array, level_column, with_bin
+from mcspark.core.levels import MAX_DEPTH, IntArray, ScoreBins
+from mcspark.errors import ContractError, McsparkError
+from mcspark.ml.groups import category_name, signature_of, word_names
+from mcspark.ml.levels import level_column, with_bin
+from mcspark.runtime.blocks import by_bucket, counted, spread_out, to_blocks, to_driver, unpacked
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +30,7 @@ MAX_DRIVER_CELLS = 12_000_000
 
 _SUM_BITS = 60
 
+_PLACE, _SPREAD = "__place", "__spread"
 _ROLES = tuple(role.name for role in Role)
 _LEAST_TOTAL = 1e-250
 
@@ -124,26 +127,33 @@ def choose_bins(
     return ScoreBins.from_fine_weights(base, weight, quantiles)
 
 
-@dataclass(frozen=True)
 class CellTable:
-    """Cells of one pass over the rows, still in Spark: keyed by category, so that groups can be chosen.
+    """Cells of one pass over the rows, still in the cluster: keyed by category, so that groups can be chosen.
 
     Parameters
     ----------
-    frame : DataFrame
-        Columns ``__bin``, ``__role``, the categories of each family, and the sums as integers; kept on disk
-        until :meth:`release`.
+    blocks : DataFrame
+        Of :mod:`mcspark.runtime.blocks`, with the place (role and bin) of each cell, the categories of each
+        family and their hash, and the sums as integers; kept on disk until :meth:`release`.
+    kinds : str
+        Schema of the category columns.
     bins : ScoreBins
     scale : FixedPoint
     """
 
-    frame: DataFrame
-    bins: ScoreBins
-    scale: FixedPoint
+    def __init__(self, blocks: DataFrame, kinds: str, bins: ScoreBins, scale: FixedPoint) -> None:
+        self.bins, self.scale = bins, scale
+        self._kinds = kinds
+        self._blocks = blocks.persist(StorageLevel.DISK_ONLY)
 
     def release(self) -> None:
         """Free the disk."""
-        self.frame.unpersist()
+        self._blocks.unpersist()
+
+    @property
+    def profiles(self) -> DataFrame:
+        """The categories of each family and ``weight``, an exact integer; a row of each several times."""
+        return unpacked(self._blocks, f"{self._kinds}, weight long".removeprefix(", "), _profiles)
 
     def collect(self, groups: FittedGroups, most: int = MAX_DRIVER_CELLS) -> Cells:
         """Sum the categories up to signatures and bring the cells to the driver, in an order of their own.
@@ -155,18 +165,15 @@ class CellTable:
         ContractError
             If even the base levels make more cells.
         """
-        count = self.frame.count()
-        if count <= most:
-            return self._to_driver(_collect(self._signed(groups, self.bins), count), groups, self.bins)
         bins = self.bins
         while True:
-            signed = self._signed(groups, bins)
-            keys = [name for name in signed.columns if name not in SUMS]
-            table = _kept(signed.groupBy(*keys).agg(*[F.sum(n).alias(n) for n in SUMS]))
+            sign = partial(_signed, groups=groups, bins=self.bins, coarser=bins)
+            signed = spread_out(self._blocks, sign, _SPREAD)
+            table = by_bucket(signed, _merged, kept=True).persist(StorageLevel.DISK_ONLY)
             try:
-                count = table.count()
+                count, size = counted(table)
                 if count <= most:
-                    return self._to_driver(_collect(table, count), groups, bins)
+                    return self._to_cells(to_driver(table, size), groups, bins)
             finally:
                 table.unpersist()
             if not any(bins.depth):
@@ -177,39 +184,25 @@ class CellTable:
             bins = bins.coarser()
             log.warning("too many cells for the driver: score bins are merged", cells=count, bins=bins.n_bins)
 
-    def _signed(self, groups: FittedGroups, bins: ScoreBins) -> DataFrame:
-        """Role, signature, bin and sums; not yet summed up, so that a cell may be on several rows."""
-        place = F.col("__bin")
-        if bins != self.bins:
-            place = F.get(int_array(bins.assign(self.bins.edges()[:-1])), place)
-        frame = with_signature(self.frame, groups)
-        return frame.select("__role", *word_names(groups), place.alias("__bin"), *SUMS)
-
-    def _to_driver(self, data: pd.DataFrame, groups: FittedGroups, bins: ScoreBins) -> Cells:
-        keys = ["__role", *word_names(groups), "__bin"]
-        order = np.lexsort(tuple(data[key] for key in reversed(keys)))
-        sorted_keys = data[keys].to_numpy(np.int64)[order]
-        new = np.ones(len(order), dtype=bool)
-        new[1:] = (sorted_keys[1:] != sorted_keys[:-1]).any(axis=1)
-        first = np.flatnonzero(new)
-        role, words, place = np.split(sorted_keys[first], [1, len(keys) - 1], axis=1)
+    def _to_cells(self, table: pa.Table | None, groups: FittedGroups, bins: ScoreBins) -> Cells:
+        data = {} if table is None else {n: table[n].to_numpy() for n in table.column_names}
+        none = np.zeros(0, dtype=np.int64)
+        words = np.stack([data.get(name, none) for name in word_names(groups)], axis=1)
         signatures, signature = distinct_rows(words)
-        scales = dict.fromkeys(SUMS, self.scale.weight) | {"n": 1.0, "weight_sq": self.scale.weight_sq}
-        sums = {name: _sums_from(first, data[name].to_numpy(np.int64)[order]) for name in SUMS}
+        role, place = np.divmod(data.get(_PLACE, none), bins.n_bins)
+        order = np.lexsort((place, signature, role))
+        units = dict.fromkeys(SUMS, self.scale.weight) | {"n": 1.0, "weight_sq": self.scale.weight_sq}
+        # Where nothing has a weight, every row weighs 1.
+        sums = {name: (name, units[name]) if name in data else ("n", 1.0) for name in SUMS}
         return Cells(
             bins,
             groups.names,
             groups.membership(signatures),
-            place[:, 0].copy(),
-            signature,
-            role[:, 0].copy(),
-            **{name: sums[name].astype(np.float64) / scales[name] for name in SUMS},
+            place[order],
+            signature[order],
+            role[order],
+            **{k: data.get(name, none)[order].astype(np.float64) / unit for k, (name, unit) in sums.items()},
         )
-
-
-def _sums_from(first: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Exact sums of the values from each of these places up to the next."""
-    return np.add.reduceat(values, first) if len(first) else np.zeros(0, dtype=np.int64)
 
 
 def make_cells(
@@ -234,53 +227,103 @@ def make_cells(
     roles : sequence of str
         Values of the split column; a cell's role is the place of its rows' among them.
     """
-    f, y = F.col(columns.score), F.col(columns.label)
     names = F.array(*[F.lit(role) for role in roles])
     split = F.col(columns.split) if columns.split else F.lit(roles[-1])
-    role = F.call_function("array_position", names, split).cast("int") - 1
-    w = F.col(columns.weight) if columns.weight else F.lit(1.0)
-    values = {
-        "score": w * f, "label": w * y,
-        "score_sq": w * f * f, "label_sq": w * y * y, "score_label": w * f * y,
-    }  # fmt: skip
-    sums = {name: _integer_sum(value, scale.weight) for name, value in values.items()}
-    if columns.weight:
-        sums |= {"weight": _integer_sum(w, scale.weight), "weight_sq": _integer_sum(w * w, scale.weight_sq)}
-    table = (
-        with_bin(frame, columns.score, bins, "__bin")
-        .groupBy("__bin", role.alias("__role"), *[category_name(i) for i in range(len(families))])
-        .agg(F.count(F.lit(1)).alias("n"), *[total.alias(name) for name, total in sums.items()])
+    role = (F.call_function("array_position", names, split) - 1).cast("long")
+    categories = [category_name(i) for i in range(len(families))]
+    rows = with_bin(frame, columns.score, bins, _PLACE).select(
+        *categories,
+        (role * bins.n_bins + F.col(_PLACE)).alias(_PLACE),
+        F.xxhash64(F.lit(0), *categories).alias(_SPREAD),
+        F.col(columns.score).alias("f"),
+        F.col(columns.label).alias("y"),
+        *([F.col(columns.weight).alias("w")] if columns.weight else []),
     )
-    if not columns.weight:  # rows of weight 1 are counted, not summed
-        counted = {"weight": scale.weight, "weight_sq": scale.weight_sq}
-        table = table.withColumns(
-            {name: F.rint(F.col("n") * F.lit(s)).cast("long") for name, s in counted.items()}
-        )
-    return CellTable(_kept(table), bins, scale)
+    kinds = ", ".join(f"{name} {frame.schema[name].dataType.simpleString()}" for name in categories)
+    blocks = to_blocks(rows, partial(_summed, scale=scale))
+    return CellTable(blocks, kinds, bins, scale)
 
 
-def _kept(table: DataFrame) -> DataFrame:
-    """The table, to be kept on disk in as many parts as there are cores, since it is small.
+def _summed(rows: pa.Table, scale: FixedPoint) -> pa.Table:
+    """Rows summed up to cells; each term is rounded once, and the sums are exact."""
+    f, y = rows["f"].to_numpy(), rows["y"].to_numpy()
+    terms = {"score": f, "label": y, "score_sq": f * f, "label_sq": y * y, "score_label": f * y}
+    if "w" in rows.column_names:
+        w = rows["w"].to_numpy()
+        terms = {
+            "score": w * f, "label": w * y,
+            "score_sq": w * f * f, "label_sq": w * y * y, "score_label": w * f * y,
+            "weight": w, "weight_sq": w * w,
+        }  # fmt: skip
+    units = {name: scale.weight_sq if name == "weight_sq" else scale.weight for name in terms}
+    sums = {name: np.rint(term * units[name]).astype(np.int64) for name, term in terms.items()}
+    keys = {
+        name: rows[name].combine_chunks().dictionary_encode() if name not in (_PLACE, _SPREAD) else rows[name]
+        for name in rows.column_names
+        if name not in ("f", "y", "w")
+    }
+    return _merged(pa.table({**keys, "n": np.ones(len(rows), dtype=np.int64), **sums}))
 
-    Spark does not merge the shuffle partitions of a table that is kept, 200 by default.
-    """
-    cores = table.sparkSession.sparkContext.defaultParallelism
-    return table.coalesce(max(cores, 1)).persist(StorageLevel.DISK_ONLY)
+
+def _merged(cells: pa.Table) -> pa.Table:
+    """Cells of one key put together: of one place, and of one hash of all other columns but the sums."""
+    cells = cells.unify_dictionaries().combine_chunks()
+    place = cells[_PLACE].to_numpy()
+    _, other = np.unique(cells[_SPREAD].to_numpy(), return_inverse=True)
+    key = other.reshape(-1) * (place.max(initial=0) + 1) + place
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    rows = np.diff(first, append=len(key))
+    one = order[first]
+    columns = {}
+    for name in cells.column_names:
+        column = cells[name]
+        if name in SUMS:
+            columns[name] = np.add.reduceat(column.to_numpy()[order], first) if len(first) else column
+            continue
+        code = _codes(column)
+        if not np.array_equal(code[order], np.repeat(code[one], rows)):
+            raise McsparkError(
+                "two combinations of groups have one hash; change the order of groups.columns, and with it "
+                "the hashes"
+            )
+        columns[name] = column.take(pa.array(one))
+    return pa.table(columns)
 
 
-def _collect(table: DataFrame, count: int) -> pd.DataFrame:
-    """Collect a table in pieces well below the driver's limit for one result."""
-    limit = table.sparkSession.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
-    allowed = _bytes(limit) / 4
-    pieces = math.ceil(count * 8 * len(table.columns) / allowed) if allowed else 1
-    if pieces <= 1:
-        return table.toPandas()
-    piece = F.pmod(F.xxhash64(*table.columns), F.lit(pieces))
-    return pd.concat([table.where(piece == i).toPandas() for i in range(pieces)], ignore_index=True)
+def _codes(column: pa.ChunkedArray) -> IntArray:
+    """Numbers that are equal where the values are."""
+    if pa.types.is_dictionary(column.type):
+        column = pc.fill_null(column.combine_chunks().indices, -1)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _bytes(size: str) -> float:
-    """Bytes of a Spark size such as ``64m`` or ``1g``; a bare number is bytes."""
-    units = {"k": 10, "m": 20, "g": 30, "t": 40}
-    text = size.strip().lower().removesuffix("b")
-    return float(text[:-1]) * 2.0 ** units[text[-1]] if text[-1:] in units else float(text)
+def _profiles(cells: pa.Table) -> pa.Table:
+    """Weight of every combination of categories."""
+    _, one, other = np.unique(cells[_SPREAD].to_numpy(), return_index=True, return_inverse=True)
+    names = [name for name in cells.column_names if name not in (*SUMS, _SPREAD, _PLACE)]
+    weight = cells["weight" if "weight" in cells.column_names else "n"].to_numpy()
+    total = np.zeros(len(one), dtype=np.int64)
+    np.add.at(total, other.reshape(-1), weight)
+    columns = {n: cells[n].combine_chunks().dictionary_decode().take(pa.array(one)) for n in names}
+    return pa.table({**columns, "weight": total})
+
+
+def _signed(cells: pa.Table, groups: FittedGroups, bins: ScoreBins, coarser: ScoreBins) -> pa.Table:
+    """Cells with their categories turned to a signature, and their bins to coarser ones."""
+    words = signature_of(cells, groups)
+    role, place = np.divmod(cells[_PLACE].to_numpy(), bins.n_bins)
+    if coarser != bins:
+        place = coarser.assign(bins.edges()[:-1])[place]
+    columns = dict(zip(word_names(groups), words.T, strict=True))
+    columns |= {_PLACE: role * coarser.n_bins + place, _SPREAD: _hash(words)}
+    return _merged(pa.table({**columns, **{n: cells[n] for n in cells.column_names if n in SUMS}}))
+
+
+def _hash(words: IntArray) -> IntArray:
+    """A number of each row that is spread evenly over all integers, nearly."""
+    mixed = np.zeros(len(words), dtype=np.uint64)
+    for word in words.T:
+        mixed = (mixed ^ word.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(32)
+    return mixed.astype(np.int64)

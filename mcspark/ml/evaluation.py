@@ -104,7 +104,7 @@ class MulticalibrationEvaluator(Evaluator):
             chosen = (
                 self._groups
                 if isinstance(self._groups, FittedGroups)
-                else self._groups.fit(table.frame, "weight")
+                else self._groups.fit(table.profiles, "weight")
             )
             return table.collect(chosen)
         finally:

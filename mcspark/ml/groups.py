@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -25,6 +27,7 @@ from mcspark.config import Groups
 from mcspark.config.identifiers import quote_identifier
 from mcspark.config.predicates import check_predicate
 from mcspark.core.groups import Category, Family, FittedGroups, Kind
+from mcspark.core.levels import IntArray
 from mcspark.errors import ContractError
 from mcspark.runtime.columns import column
 
@@ -177,6 +180,17 @@ def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:
         ).cast("long")
         words[place.word] = words[place.word].bitwiseOR(F.shiftleft(code, place.shift))
     return frame.withColumns(dict(zip(word_names(groups), words, strict=True)))
+
+
+def signature_of(table: pa.Table, groups: FittedGroups) -> IntArray:
+    """The same words, shape (N, n_words), from category columns of an Arrow table that are dictionaries."""
+    codes = np.zeros((len(table), len(groups.families)), dtype=np.int64)
+    for i, family in enumerate(groups.families):
+        column = table[category_name(i)].combine_chunks()
+        known = pa.array(family.categories, column.dictionary.type)
+        found = pc.fill_null(pc.index_in(column.dictionary, known), -1).to_numpy() + 1
+        codes[:, i] = np.append(found, 0)[pc.fill_null(column.indices, -1).to_numpy()]
+    return groups.words(codes)
 
 
 def signature_weights(frame: DataFrame, groups: FittedGroups, weight: str | None) -> tuple[Any, Any]:

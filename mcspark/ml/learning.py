@@ -44,7 +44,7 @@ def learning_cells(
     bins = choose_bins(learning, names, base, params.getOrDefault("scoreBins"), scale)
     table = make_cells(frame, names, wanted.families, bins, scale)
     try:
-        groups = wanted.fit(table.frame, "weight")
+        groups = wanted.fit(table.profiles, "weight")
         return table.collect(groups), groups
     finally:
         table.release()

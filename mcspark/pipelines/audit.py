@@ -36,7 +36,7 @@ def audit(run: Run) -> dict[str, Any]:
         told["rows"] = inputs.report.labelled
         table = make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale)
         try:
-            groups = plan.fit(table.frame, "weight")
+            groups = plan.fit(table.profiles, "weight")
             cells = table.collect(groups)
         finally:
             table.release()

@@ -109,7 +109,7 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
         bins = choose_bins(learning, names, base, config.calibrator.score_bins, scale)
         table = make_cells(inputs.labelled, names, plan.families, bins, scale)
         try:
-            groups = plan.fit(table.frame, "weight")
+            groups = plan.fit(table.profiles, "weight")
             cells = table.collect(groups)
         finally:
             table.release()

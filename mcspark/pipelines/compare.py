@@ -200,7 +200,7 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, Cells]:
     bins = choose_bins(rest, names, base, config.calibrator.score_bins, scale)
     table = make_cells(labelled, names, plan.families, bins, scale, roles)
     try:
-        groups = plan.fit(table.frame, "weight")
+        groups = plan.fit(table.profiles, "weight")
         cells = table.collect(groups)
     finally:
         table.release()

@@ -90,7 +90,7 @@ class Training:
         bins = choose_bins(learning, COLUMNS, base, config.calibrator.score_bins, scale)
         table = make_cells(frame, COLUMNS, plan.families, bins, scale)
         try:
-            groups = plan.fit(table.frame, "weight")
+            groups = plan.fit(table.profiles, "weight")
             return table.collect(groups), groups
         finally:
             table.release()

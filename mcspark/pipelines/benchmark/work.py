@@ -82,7 +82,7 @@ class Work:
             frame, names, plan.families, measuring_bins(run), FixedPoint.of(frame, names.weight)
         )
         try:
-            return measured(run, table.collect(plan.fit(table.frame, "weight")))
+            return measured(run, table.collect(plan.fit(table.profiles, "weight")))
         finally:
             table.release()
 

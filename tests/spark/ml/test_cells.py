@@ -6,15 +6,17 @@ from dataclasses import fields
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 from mcspark.core.cells import SUMS, Cells, Role
 from mcspark.core.levels import MAX_DEPTH, ScoreBins
-from mcspark.errors import ContractError
+from mcspark.errors import ContractError, McsparkError
 from mcspark.ml import cells as cells_module
 from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.runtime import blocks
 
 COLUMNS = ScoredColumns("score", "label", "w", "split")
 # 24 columns of up to seven values and 20 predicates: 92 bits, two words.
@@ -58,7 +60,7 @@ def collected(frame, plan, columns=COLUMNS, bins=BINS, most=None):
     scale = FixedPoint.of(frame, columns.weight)
     table = make_cells(frame, columns, plan.families, bins, scale)
     try:
-        groups = plan.fit(table.frame, "weight")
+        groups = plan.fit(table.profiles, "weight")
         return table.collect(groups, **({} if most is None else {"most": most}))
     finally:
         table.release()
@@ -142,16 +144,27 @@ def test_weights_that_cannot_be_summed_are_refused(frame, weight):
         FixedPoint.of(frame.withColumn("w", F.lit(weight)), "w")
 
 
-def test_collected_in_pieces_is_the_same(spark, frame, plan, cells, monkeypatch):
-    monkeypatch.setattr(cells_module, "_bytes", lambda size: 4 * len(cells) * 8 * len(SUMS) / 3)
+def test_collected_in_pieces_is_the_same(frame, plan, cells, monkeypatch):
+    monkeypatch.setattr(blocks, "byte_count", lambda size: 4 * len(cells) * 8 * len(SUMS) / 3)
     found = collected(frame, plan)
     for name in ("bin", "signature", "role", *SUMS):
         assert np.array_equal(getattr(found, name), getattr(cells, name)), name
 
 
-@pytest.mark.parametrize(("size", "expected"), [("64m", 2**26), ("1g", 2**30), ("512", 512), ("10kb", 10240)])
-def test_sizes_as_spark_writes_them(size, expected):
-    assert cells_module._bytes(size) == expected
+def test_reduced_in_many_parts_is_the_same(frame, plan, cells, monkeypatch):
+    monkeypatch.setattr(blocks, "_ROWS_IN_BLOCK", 7)
+    found = collected(frame, plan)
+    for name in ("bin", "signature", "role", *SUMS):
+        assert np.array_equal(getattr(found, name), getattr(cells, name)), name
+
+
+def test_two_combinations_with_one_hash_are_not_mixed_up():
+    same = pa.table({
+        "__place": [1, 1], "__spread": [5, 5], "__family_0": pa.array(["a", "b"]).dictionary_encode(),
+        **{name: [1, 1] for name in SUMS},
+    })  # fmt: skip
+    with pytest.raises(McsparkError, match="one hash"):
+        cells_module._merged(same)
 
 
 def test_too_many_cells_are_merged_and_then_refused(frame, plan, cells):
