@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -100,32 +100,44 @@ def add_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -
     """
     if not missing_classes(spark):
         return
+    known = _session_jars(spark)
     folder = environ.get(FOLDER_VARIABLE)
     if folder:
         for jar in checked_jars(Path(folder)):
             spark.sql(f'ADD JAR "{jar.resolve().as_uri()}"')
     else:
         _resolve(spark)
-    _share_class_loader(spark)
+    _share_class_loader(spark, known)
     still = missing_classes(spark)
     if still:
         raise ConfigurationError(f"The LightGBM jars were added, but {still[0]} still cannot be loaded.")
 
 
-def _share_class_loader(spark: SparkSession) -> None:
+def _share_class_loader(spark: SparkSession, known: Sequence[str]) -> None:
     """Let every thread of the driver's JVM see the added jars.
 
-    `ADD JAR` changes the class loader of the one JVM thread that runs it. Each Python thread has a JVM thread
-    of its own, which inherits its loader from the thread that accepts connections: that one changes too.
+    `ADD JAR` gives them to a class loader of the session, and that to the one JVM thread that runs it. The
+    threads that have read results of tasks before keep the loader above it for ever: where that one takes
+    jars, as under `spark-submit` and for any driver that plain Python starts, it gets them too. Where it does
+    not, threads that have read no result yet get the loader of the session.
     """
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     loader = spark._jsparkSession.sharedState().jarClassLoader()
     parent = loader.getParent()
-    jvm.java.lang.Thread.currentThread().setContextClassLoader(loader)
-    for thread in jvm.java.lang.Thread.getAllStackTraces().keySet():
-        if parent.equals(thread.getContextClassLoader()):
-            thread.setContextClassLoader(loader)
+    try:
+        for url in loader.getURLs():
+            if str(url) not in known:
+                parent.addURL(url)
+    except Py4JError:
+        jvm.java.lang.Thread.currentThread().setContextClassLoader(loader)
+        for thread in jvm.java.lang.Thread.getAllStackTraces().keySet():
+            if parent.equals(thread.getContextClassLoader()):
+                thread.setContextClassLoader(loader)
+
+
+def _session_jars(spark: SparkSession) -> list[str]:
+    return [str(url) for url in spark._jsparkSession.sharedState().jarClassLoader().getURLs()]
 
 
 def _resolve(spark: SparkSession) -> None:
