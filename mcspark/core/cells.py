@@ -131,16 +131,23 @@ class Cells:
 
     def group_sums(self, name: str, m: int | None = None) -> FloatArray:
         """Sum of ``name`` for each group and bin, or level of the grid of ``m``; shape (G, bins or m)."""
-        return self.group_sums_of(getattr(self, name), m)
+        kept: dict[str, FloatArray] = self.__dict__.setdefault("_kept_sums", {})
+        if name not in kept:
+            kept[name] = self.group_sums_of(getattr(self, name))
+        if m is None:
+            return kept[name].copy()
+        # A level is a row of bins, so the sums of one pass over the cells serve every grid.
+        first = np.searchsorted(self.bins.level_of_bin(m), np.arange(m))
+        return np.asarray(np.add.reduceat(kept[name], first, axis=1), dtype=np.float64)
 
-    def group_sums_of(self, value: FloatArray, m: int | None = None) -> FloatArray:
-        """The same for any array of one value a cell."""
-        place, n_places = self._places(m)
+    def group_sums_of(self, value: FloatArray) -> FloatArray:
+        """Sum of any value, one a cell, for each group and bin; shape (G, bins)."""
         group, owner = self.pairs
+        n_bins = self.bins.n_bins
         flat = np.bincount(
-            group * n_places + place[owner], weights=value[owner], minlength=len(self.groups) * n_places
+            group * n_bins + self.bin[owner], weights=value[owner], minlength=len(self.groups) * n_bins
         )
-        return np.asarray(flat.reshape(len(self.groups), n_places), dtype=np.float64)
+        return np.asarray(flat.reshape(len(self.groups), n_bins), dtype=np.float64)
 
     def level_sums(self, name: str, m: int | None = None) -> FloatArray:
         """Sum of ``name`` over all rows for each bin, or level of the grid of ``m``."""

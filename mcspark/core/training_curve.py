@@ -11,6 +11,7 @@ from mcspark.core.additive import AdditiveForm
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import FloatArray
 from mcspark.core.lightgbm_text import parse_trees
+from mcspark.core.rounds import lighter
 from mcspark.core.stages import Link, Stages, corrected, logit
 
 POINTS = 32
@@ -54,7 +55,7 @@ def training_curve(
         Most numbers of trees of a stage, beside none.
     """
     cells = cells.of_role(Role.fit, Role.early_stopping)
-    cells = cells.take(cells.weight > 0)
+    cells = lighter(cells.take(cells.weight > 0))
     state = np.clip(cells.score / cells.weight, 0.0, 1.0)
     found = []
     for number, (stage, text) in enumerate(zip(stages.stages, texts, strict=True)):

@@ -147,4 +147,4 @@ def test_group_sums_of_a_value_of_ones_own():
     }
     cells = Cells.from_rows(bins=BINS, groups=("a", "b"), **table)
     assert cells.groups == ("a", "b")
-    assert_allclose(cells.group_sums_of(cells.n * 10, 1), [[20], [20]])
+    assert_allclose(cells.group_sums_of(cells.n * 10).sum(axis=1), [20, 20])
