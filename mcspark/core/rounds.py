@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -311,7 +311,7 @@ def lighter(cells: Cells) -> Cells:
     number, one = cells.alike(_places(cells, cells.bin, cells.bins.n_bins)[cells.bin])
     if len(one) == len(cells):
         return cells
-    sums = {n: np.bincount(number, weights=getattr(cells, n)).astype(np.float64) for n in SUMS}
+    sums: dict[str, Any] = {name: np.bincount(number, weights=getattr(cells, name)) for name in SUMS}
     return replace(cells.take(one), **sums)
 
 
