@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-ROWS_AT_ONCE = 1_000_000
+ROWS_AT_ONCE = 500_000
 """Rows that are reduced together; what a task holds does not grow with its partition."""
 
 _ROWS_IN_BLOCK = 100_000
