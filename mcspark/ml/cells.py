@@ -234,7 +234,8 @@ def make_cells(
     rows = with_bin(frame, columns.score, bins, _PLACE).select(
         *categories,
         (role * bins.n_bins + F.col(_PLACE)).alias(_PLACE),
-        F.xxhash64(F.lit(0), *categories).alias(_SPREAD),
+        # A hash skips what is null: say where that is.
+        F.xxhash64(F.lit(0), *categories, *[F.col(name).isNull() for name in categories]).alias(_SPREAD),
         F.col(columns.score).alias("f"),
         F.col(columns.label).alias("y"),
         *([F.col(columns.weight).alias("w")] if columns.weight else []),

@@ -20,6 +20,7 @@ ROWS_AT_ONCE = 500_000
 """Rows that are reduced together; what a task holds does not grow with its partition."""
 
 _ROWS_IN_BLOCK = 100_000
+_FEWEST_BUCKETS = 256  # so that one is small beside all, however few partitions a small machine is given
 
 _SCHEMA = "bucket int, rows long, block binary"
 
@@ -34,7 +35,7 @@ def to_blocks(frame: DataFrame, reduce: Reduce, spread: str | None = None) -> Da
     ----------
     frame : DataFrame
     reduce : callable
-        Makes of at most :data:`ROWS_AT_ONCE` rows, and one Arrow batch, what is sent.
+        Makes what is sent of :data:`ROWS_AT_ONCE` rows, up to one Arrow batch more.
     spread : str, optional
         A ``bigint`` column of what is sent: equal values get into one bucket. Evenly spread, as hashes are.
         Without it, buckets mean nothing.
@@ -125,7 +126,8 @@ def to_driver(blocks: DataFrame, size: int = 0) -> pa.Table | None:
 
 
 def _buckets(frame: DataFrame) -> int:
-    return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    partitions = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    return max(partitions, _FEWEST_BUCKETS)
 
 
 def byte_count(size: str) -> float:

@@ -158,6 +158,18 @@ def test_reduced_in_many_parts_is_the_same(frame, plan, cells, monkeypatch):
         assert np.array_equal(getattr(found, name), getattr(cells, name)), name
 
 
+def test_what_is_missing_in_one_column_is_not_what_is_missing_in_the_other(spark):
+    plan = GroupSet.from_config({"min_share": 0.0, "columns": [{"column": "a"}, {"column": "b"}]})
+    rows = [(5, None, 0.1, 1.0), (None, 5, 0.1, 0.0), (None, None, 0.1, 0.0), (5, 5, 0.1, 1.0)]
+    table = spark.createDataFrame(rows, "a int, b int, score double, label double")
+    found = collected(with_categories(table, plan.families), plan, ScoredColumns("score", "label"))
+    assert found.groups == ("a=5", "b=5")
+    labels = {
+        tuple(m): v for m, v in zip(found.membership[found.signature].tolist(), found.label, strict=True)
+    }
+    assert labels == {(True, False): 1, (False, True): 0, (False, False): 0, (True, True): 1}
+
+
 def test_two_combinations_with_one_hash_are_not_mixed_up():
     same = pa.table({
         "__place": [1, 1], "__spread": [5, 5], "__family_0": pa.array(["a", "b"]).dictionary_encode(),
