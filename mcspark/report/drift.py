@@ -20,8 +20,8 @@ class DriftRow:
     ----------
     what : str
     then, now, change, chance : str
-        Values of the earlier and this run, their difference, and the difference that chance explains; a
-        dash where there is no such number.
+        Values of the earlier and this run, an interval on a line of its own; their difference; the
+        difference that chance explains. A dash where there is no such number.
     verdict : str
     """
 
@@ -85,4 +85,4 @@ def _percent(value: float | None) -> str:
 def _with_interval(value: float, ends: Sequence[float | None]) -> str:
     low, high = ends
     known = low is not None and high is not None
-    return f"{number(value)} ({number(low)} to {number(high)})" if known else number(value)
+    return f"{number(value)}\n({number(low)} to {number(high)})" if known else number(value)

@@ -244,7 +244,8 @@ def rows_of(page, caption):
     table = next(t for t in re.findall(r"<table>.*?</table>", page, re.DOTALL) if caption in t)
     body = table.split("<tbody>")[1]
     cells = [
-        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>.*?</tr>", body, re.DOTALL)
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        for row in re.findall(r"<tr>.*?</tr>", body, re.DOTALL)
     ]
     return [[html.unescape(re.sub(r"<[^>]+>", "", cell)) for cell in row] for row in cells]
 
@@ -257,9 +258,9 @@ def test_drift_is_a_table_of_what_has_changed():
         ["score distribution", "–", "–", "0.0123", "0.0201", "no more than chance"],
         [f"share of {GROUPS[0]}", "50.00 %", "45.67 %", "4.33 %", "1.01 %",
          "changed"],
-        ["MC error, 10 levels", "0.0100 (0.0000 to 0.0120)", "0.0500 (0.0400 to 0.0600)", "+0.0400", "–",
+        ["MC error, 10 levels", "0.0100\n(0.0000 to 0.0120)", "0.0500\n(0.0400 to 0.0600)", "+0.0400", "–",
          "worse"],
-        ["MC error, 20 levels", "0.0120", "0.0130 (0.0100 to 0.0200)", "+0.0010", "–",
+        ["MC error, 20 levels", "0.0120", "0.0130\n(0.0100 to 0.0200)", "+0.0010", "–",
          "within intervals"],
         ["MC error, 50 levels", "0.0200", "0.0200", "+0.0000", "–", "no worse"],
     ]  # fmt: skip
