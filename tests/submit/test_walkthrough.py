@@ -76,7 +76,10 @@ def test_what_was_learned_in_four_states_holds_in_the_others(done):
         assert told(name) == pytest.approx(seen, abs=NEAR)
         assert seen[1] < 0.75 * seen[0]
     assert (after < before).sum() >= 36
-    assert audits[-1]["drift"]["against"] == calibrated["run_id"]
+    drift = audits[-1]["drift"]
+    assert drift["against"] == calibrated["run_id"]
+    assert (drift["share_group"], drift["mc_error"]["20"]["worse"]) == ("RAC1P=1", True)
+    assert drift["mc_error"]["20"]["now"] < 0.5 * first["by_level"]["20"]["mc_error"]
     assert "Drift since an earlier run" in (folder / "everyone.html").read_text(encoding="utf-8")
 
 
