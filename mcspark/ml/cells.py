@@ -241,7 +241,9 @@ def make_cells(
         *([F.col(columns.weight).alias("w")] if columns.weight else []),
     )
     kinds = ", ".join(f"{name} {frame.schema[name].dataType.simpleString()}" for name in categories)
-    blocks = to_blocks(rows, partial(_summed, scale=scale))
+    # Spark leaves the partitions of a table that is kept as they are: after a join 200, by default.
+    few = rows.coalesce(4 * max(frame.sparkSession.sparkContext.defaultParallelism, 1))
+    blocks = to_blocks(few, partial(_summed, scale=scale))
     return CellTable(blocks, kinds, bins, scale)
 
 

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.groups import FittedGroups, distinct_rows
 from mcspark.ml.groups import with_signature, word_names
+from mcspark.runtime.archives import quick_to_follow
 
 ROWS_AT_ONCE = 200_000
 """Arrow batches are put together to so many rows, for which a calibrator's tables are laid out once."""
@@ -47,14 +48,17 @@ def with_calibrated(
 
 
 def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator) -> Callable[..., Column]:
-    def score_batches(batches: Iterable[Batch]) -> Iterable[pd.Series[float]]:
+    def score_batches(batches: Iterable[Batch]) -> Iterator[pd.Series[float]]:
         for columns in gathered(batches, ROWS_AT_ONCE):
             signatures, signature = distinct_rows(np.stack(columns[1:], axis=1).astype(np.int64))
             score = columns[0].astype(np.float64)
             yield pd.Series(calibrator.apply_signatures(score, signature, groups.membership(signatures)))
 
     # The type by name: Spark would read it from annotations that do not exist at run time.
-    return cast("Callable[..., Column]", pandas_udf(score_batches, "double", PandasUDFType.SCALAR_ITER))
+    return cast(
+        "Callable[..., Column]",
+        pandas_udf(quick_to_follow(score_batches), "double", PandasUDFType.SCALAR_ITER),
+    )
 
 
 def gathered(batches: Iterable[Batch], rows: int) -> Iterator[list[NDArray[Any]]]:

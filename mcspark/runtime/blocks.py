@@ -16,6 +16,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mcspark.runtime.archives import quick_to_follow
+
 ROWS_AT_ONCE = 500_000
 """Rows that are reduced together; what a task holds does not grow with its partition."""
 
@@ -51,7 +53,7 @@ def to_blocks(frame: DataFrame, reduce: Reduce, spread: str | None = None) -> Da
         for table in _gathered(batches):
             yield _cut(reduce(table), spread, buckets)
 
-    return frame.mapInArrow(send, _SCHEMA)
+    return frame.mapInArrow(quick_to_follow(send), _SCHEMA)
 
 
 def spread_out(blocks: DataFrame, reduce: Reduce, spread: str) -> DataFrame:
@@ -63,7 +65,7 @@ def spread_out(blocks: DataFrame, reduce: Reduce, spread: str) -> DataFrame:
             for block in batch["block"].to_pylist():
                 yield _cut(reduce(_table([block])), spread, buckets)
 
-    return blocks.mapInArrow(send, _SCHEMA)
+    return blocks.mapInArrow(quick_to_follow(send), _SCHEMA)
 
 
 def by_bucket(blocks: DataFrame, reduce: Reduce, *, kept: bool = False) -> DataFrame:
@@ -85,7 +87,7 @@ def by_bucket(blocks: DataFrame, reduce: Reduce, *, kept: bool = False) -> DataF
     cores = max(blocks.sparkSession.sparkContext.defaultParallelism, 1)
     moved = blocks.repartition(cores, "bucket") if kept else blocks.repartition("bucket")
     # In order, so that a task holds the blocks of one bucket at a time.
-    return moved.sortWithinPartitions("bucket").mapInArrow(merge, _SCHEMA)
+    return moved.sortWithinPartitions("bucket").mapInArrow(quick_to_follow(merge), _SCHEMA)
 
 
 def unpacked(blocks: DataFrame, schema: str, reduce: Reduce) -> DataFrame:
@@ -96,7 +98,7 @@ def unpacked(blocks: DataFrame, schema: str, reduce: Reduce) -> DataFrame:
             for block in batch["block"].to_pylist():
                 yield from reduce(_table([block])).to_batches()
 
-    return blocks.mapInArrow(unpack, schema)
+    return blocks.mapInArrow(quick_to_follow(unpack), schema)
 
 
 def counted(blocks: DataFrame) -> tuple[int, int]:
