@@ -14,6 +14,7 @@ from mcspark.ml.driver_training import DriverTrainer
 
 @pytest.fixture
 def told():
+    structlog.reset_defaults()  # whatever another test has set up, its level among it
     with structlog.testing.capture_logs() as events:
         yield events
     structlog.reset_defaults()
