@@ -41,8 +41,10 @@ class FitSummary:
     engine: str | None = None
     cells: Cells | None = field(default=None, repr=False, compare=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON form of what the model does not say elsewhere."""
+    def to_dict(self) -> dict[str, Any] | None:
+        """Plain JSON form of what the model does not say elsewhere; None where there is nothing of it."""
+        if not self.rounds and self.saturation is None and self.engine is None:
+            return None
         return {
             "rounds": [asdict(found) for found in self.rounds],
             "saturation": None if self.saturation is None else asdict(self.saturation),
