@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from mcspark.errors import ConfigurationError
@@ -23,8 +24,10 @@ OBJECT_STORES = ("s3a", "s3", "s3n", "gs", "oss", "cosn", "wasb", "wasbs")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//[^/]*)?")
 
 
-def java_reason(error: Py4JJavaError) -> str:
+def java_reason(error: Py4JJavaError | PySparkException) -> str:
     """First line of the message of the Java exception, with its class."""
+    if isinstance(error, PySparkException):  # what pyspark has made of some of them
+        return f"{type(error).__name__}: {(str(error).strip().splitlines() or ['no message'])[0]}"
     cause = error.java_exception
     message = (cause.getMessage() or "").strip().splitlines()
     return f"{cause.getClass().getSimpleName()}: {message[0] if message else 'no message'}"
@@ -50,7 +53,7 @@ class Files:
         self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
         try:
             system = self._path(path).getFileSystem(self._conf)
-        except Py4JJavaError as error:
+        except (Py4JJavaError, PySparkException) as error:
             raise ConfigurationError(
                 f"{path}: no file system for this path ({java_reason(error)})"
             ) from error
