@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +129,14 @@ class Cells:
         key = np.ravel_multi_index((self.role, self.signature, place), shape)
         _, one, number = np.unique(key, return_index=True, return_inverse=True)
         return number.reshape(-1), one
+
+    def merged(self, place: IntArray) -> Cells:
+        """The same rows with cells of equal role, signature and place summed up; each has one of its bins."""
+        number, one = self.alike(place)
+        if len(one) == len(self):
+            return self
+        sums: dict[str, Any] = {name: np.bincount(number, weights=getattr(self, name)) for name in SUMS}
+        return replace(self.take(one), **sums)
 
     def group_sums(self, name: str, m: int | None = None) -> FloatArray:
         """Sum of ``name`` for each group and bin, or level of the grid of ``m``; shape (G, bins or m)."""

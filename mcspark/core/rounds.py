@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcspark.core.additive import AdditiveForm
-from mcspark.core.cells import SUMS, Cells, Role
+from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import FloatArray, IntArray
 from mcspark.core.lightgbm_text import (
     feature_names,
@@ -308,11 +308,7 @@ def _places(cells: Cells, place: IntArray, count: int) -> IntArray:
 
 def lighter(cells: Cells) -> Cells:
     """The same rows in fewer cells, as far as they are merged to be trained on; each has one of its bins."""
-    number, one = cells.alike(_places(cells, cells.bin, cells.bins.n_bins)[cells.bin])
-    if len(one) == len(cells):
-        return cells
-    sums: dict[str, Any] = {name: np.bincount(number, weights=getattr(cells, name)) for name in SUMS}
-    return replace(cells.take(one), **sums)
+    return cells.merged(_places(cells, cells.bin, cells.bins.n_bins)[cells.bin])
 
 
 def _training_table(

@@ -231,13 +231,7 @@ def recalibrated(cells: Cells, calibrator: SignatureCalibrator) -> Cells:
 
 def merged(cells: Cells) -> Cells:
     """The same cells with those of equal bin, signature and role summed up."""
-    number, first = cells.alike(cells.bin)
-    if len(first) == len(cells):
-        return cells
-    sums: dict[str, Any] = {
-        name: np.bincount(number, weights=getattr(cells, name), minlength=len(first)) for name in SUMS
-    }
-    return replace(cells.take(first), **sums)
+    return cells.merged(cells.bin)
 
 
 def _joined(calibration: Cells, test: Cells) -> Cells:

@@ -250,14 +250,14 @@ def make_cells(
 def _summed(rows: pa.Table, scale: FixedPoint) -> pa.Table:
     """Rows summed up to cells; each term is rounded once, and the sums are exact."""
     f, y = rows["f"].to_numpy(), rows["y"].to_numpy()
-    terms = {"score": f, "label": y, "score_sq": f * f, "label_sq": y * y, "score_label": f * y}
-    if "w" in rows.column_names:
-        w = rows["w"].to_numpy()
-        terms = {
-            "score": w * f, "label": w * y,
-            "score_sq": w * f * f, "label_sq": w * y * y, "score_label": w * f * y,
-            "weight": w, "weight_sq": w * w,
-        }  # fmt: skip
+    weighted = "w" in rows.column_names
+    w = rows["w"].to_numpy() if weighted else 1.0
+    terms = {
+        "score": w * f, "label": w * y,
+        "score_sq": w * f * f, "label_sq": w * y * y, "score_label": w * f * y,
+    }  # fmt: skip
+    if weighted:
+        terms |= {"weight": w, "weight_sq": w * w}
     units = {name: scale.weight_sq if name == "weight_sq" else scale.weight for name in terms}
     sums = {name: np.rint(term * units[name]).astype(np.int64) for name, term in terms.items()}
     keys = {

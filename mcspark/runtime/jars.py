@@ -65,9 +65,10 @@ def checked_jars(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise ConfigurationError(f"{FOLDER_VARIABLE}={folder} is not a folder.")
-    found, held = jars_by_checksum(folder), len(list(folder.glob("*.jar")))
+    found = jars_by_checksum(folder)
     missing = [name for digest, name in NEEDED.items() if digest not in found]
     if missing:
+        held = len(list(folder.glob("*.jar")))  # more than by checksum, where one is there twice
         raise ConfigurationError(
             f"{folder} holds {held} jars, but {len(missing)} of the {len(NEEDED)} needed are missing or "
             f"have another SHA-256: {', '.join(missing)}. "
