@@ -88,7 +88,7 @@ def test_file_that_is_no_parquet_is_refused_by_name(spark, tmp_path):
     [
         ("k", "- v bigint"),
         ("k, cast(v as string) v", "~ v bigint -> string"),
-        ("k, v, 1 as w", "+ w integer"),
+        ("k, v, 1 as w", "+ w int"),
         ("k, v as V2", "- v bigint"),
     ],
 )
@@ -99,7 +99,7 @@ def test_parquet_files_that_differ_are_refused_with_the_difference(spark, tmp_pa
     frame.selectExpr(*second.split(", ")).coalesce(1).write.parquet(f"{path}/part=2")
     with pytest.raises(ContractError) as refused:
         read_table(spark, source(path))
-    assert shown.replace("bigint", "long") in str(refused.value)
+    assert shown in str(refused.value)
     assert "part=1/" in str(refused.value)
     assert "part=2/" in str(refused.value)
     # A partition alone is of one mind, and drift in columns that nobody uses is nobody's concern.
@@ -124,7 +124,7 @@ def test_of_many_files_an_even_part_is_compared(spark, tmp_path, monkeypatch):
         spark.range(2).selectExpr("id as k", "1 as v").coalesce(1).write.parquet(f"{path}/part={i}")
     assert read_table(spark, source(path)).count() == 16
     spark.range(2).selectExpr("id as k").coalesce(1).write.parquet(f"{path}/part=9")
-    with pytest.raises(ContractError, match="- v integer"):
+    with pytest.raises(ContractError, match="- v int"):
         read_table(spark, source(path))
 
 

@@ -15,9 +15,9 @@ from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import ScoreBins
 from mcspark.core.rounds import (
     FEWEST_PLACES,
-    LATER_BINS,
+    MOST_PLACES,
     TreeSettings,
-    _edges_of,
+    _told_apart,
     _training_table,
     check_saturation,
     fit_stages,
@@ -286,16 +286,30 @@ def test_a_second_round_sees_the_calibrated_score(cells, fit):
     assert twice.rounds[1].loss_before == pytest.approx(twice.rounds[0].loss_after, abs=1e-12)
 
 
-def test_later_bins_part_every_distinct_value_or_equal_weights():
-    few = np.array([0.2, 0.5, 0.2, 0.9])
-    assert _edges_of(few, np.ones(4)) == pytest.approx([0, 0.35, 0.7, 1])
-    assert _edges_of(np.full(5, 0.4), np.ones(5)).tolist() == [0.0, 1.0]
-    rng = np.random.default_rng(0)
-    many, weight = np.sort(rng.random(20_000)), rng.integers(1, 5, 20_000).astype(float)
-    edges = _edges_of(many, weight)
-    assert 0.9 * LATER_BINS < len(edges) - 1 <= LATER_BINS
-    mass = np.bincount(np.searchsorted(edges[1:-1], many, side="right"), weights=weight)
-    assert mass.max() < 2.5 * weight.sum() / LATER_BINS
+def test_places_of_a_later_round_part_every_distinct_value():
+    place, edges = _told_apart(np.array([0.2, 0.5, 0.2, 0.9]))
+    assert edges == pytest.approx([0, 0.35, 0.7, 1])
+    assert place.tolist() == [0, 1, 0, 2]
+    place, edges = _told_apart(np.full(5, 0.4))
+    assert edges.tolist() == [0.0, 1.0]
+    assert place.tolist() == [0] * 5
+
+
+def test_trees_tell_few_places_apart_equally_heavy():
+    fine = cells_of(depth=3).of_role(Role.fit, Role.early_stopping)
+    seen = []
+
+    def watched(table, settings):
+        seen.append(table)
+        return official(table, settings)
+
+    fit_stages(fine, FAST, watched, rounds=2)
+    assert len(np.unique(fine.bin)) > 2 * MOST_PLACES
+    for table in seen:
+        share = np.bincount(table.place, weights=table.weight) / table.weight.sum()
+        assert 0.8 * MOST_PLACES < len(share) <= MOST_PLACES
+        # The scores of a later round that are clipped to 0 or 1 are a heavy place of their own.
+        assert np.sort(share)[-3] < 2.5 / MOST_PLACES
 
 
 def test_refit_grows_the_chosen_number_of_trees_on_all_rows_that_are_not_test(cells, fit):
