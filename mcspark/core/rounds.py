@@ -167,8 +167,16 @@ class StagesFit:
     rounds: tuple[Round, ...]
 
 
+Told = Callable[[Round], None]
+"""Hears of each round as it ends."""
+
+
 def fit_stages(
-    cells: Cells, settings: TreeSettings, train: Train, rounds: int | Literal["auto"] = 1
+    cells: Cells,
+    settings: TreeSettings,
+    train: Train,
+    rounds: int | Literal["auto"] = 1,
+    told: Told = lambda _: None,
 ) -> StagesFit:
     """Fit a calibrator on the ``fit`` cells, each round stopped and judged on the ``early_stopping`` cells.
 
@@ -180,6 +188,7 @@ def fit_stages(
     rounds : int or 'auto'
         How many rounds; ``auto`` goes on until the gain is within one standard error of nothing. With a
         number, a round is kept if it lowers the held-out loss at all.
+    told : callable
     """
     cells = cells.of_role(Role.fit, Role.early_stopping)
     cells = cells.take(cells.weight > 0)
@@ -193,7 +202,8 @@ def fit_stages(
         after = SignatureScorer(Stages((stage,), cells.groups), cells.membership)(state, cells.signature)
         result = judge(cells.of_role(Role.early_stopping), *_stopping(cells, state, after), stage.trees)
         kept = result.gain > (result.noise if rounds == "auto" else 0.0)
-        log.append(Round(**{**vars(result), "kept": kept}))
+        log.append(replace(result, kept=kept))
+        told(log[-1])
         if not kept:
             break
         stages, state = stages.then(stage), after

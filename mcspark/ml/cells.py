@@ -134,7 +134,7 @@ class CellTable:
     ----------
     blocks : DataFrame
         Of :mod:`mcspark.runtime.blocks`, with the place (role and bin) of each cell, the categories of each
-        family and their hash, and the sums as integers; kept on disk until :meth:`release`.
+        family and their hash, and the sums as integers; kept on disk while the table is open (``with``).
     kinds : str
         Schema of the category columns.
     bins : ScoreBins
@@ -146,8 +146,10 @@ class CellTable:
         self._kinds = kinds
         self._blocks = blocks.persist(StorageLevel.DISK_ONLY)
 
-    def release(self) -> None:
-        """Free the disk."""
+    def __enter__(self) -> CellTable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._blocks.unpersist()
 
     @property

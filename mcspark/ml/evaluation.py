@@ -99,16 +99,13 @@ class MulticalibrationEvaluator(Evaluator):
         scale = FixedPoint.of(frame, names.weight)
         base = get("levels") * max(1, -(-300 // get("levels")))
         bins = ScoreBins(base, (_HALVINGS,) * base)
-        table = make_cells(frame, names, self._groups.families, bins, scale)
-        try:
+        with make_cells(frame, names, self._groups.families, bins, scale) as table:
             chosen = (
                 self._groups
                 if isinstance(self._groups, FittedGroups)
                 else self._groups.fit(table.profiles, "weight")
             )
             return table.collect(chosen)
-        finally:
-            table.release()
 
     def _evaluate(self, dataset: DataFrame) -> float:
         cells, metric = self.cells(dataset), self.getOrDefault("metricName")

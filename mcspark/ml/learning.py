@@ -42,9 +42,6 @@ def learning_cells(
     scale = FixedPoint.of(frame, names.weight)
     base = base_levels([*params.getOrDefault("levels"), *grids])
     bins = choose_bins(learning, names, base, params.getOrDefault("scoreBins"), scale)
-    table = make_cells(frame, names, wanted.families, bins, scale)
-    try:
+    with make_cells(frame, names, wanted.families, bins, scale) as table:
         groups = wanted.fit(table.profiles, "weight")
         return table.collect(groups), groups
-    finally:
-        table.release()

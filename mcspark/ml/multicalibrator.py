@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from itertools import count
 from typing import Any, Literal
 
 import pandas as pd
@@ -126,9 +127,11 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         """
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
-        fit: StagesFit = fit_stages(cells, self.settings, train, self._rounds())
-        for number, found in enumerate(fit.rounds, start=1):
-            tell(_words(number, found), lasting=True)
+        number = count(1)
+        fit: StagesFit = fit_stages(
+            cells, self.settings, train, self._rounds(),
+            told=lambda found: tell(_words(next(number), found), lasting=True),
+        )  # fmt: skip
         if not fit.stages.stages:
             log.warning(
                 "nothing was gained on held-out rows: the score ships as it is", rounds=len(fit.rounds)

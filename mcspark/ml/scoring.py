@@ -16,6 +16,7 @@ from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.groups import FittedGroups, distinct_rows
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.runtime.archives import quick_to_follow
+from mcspark.runtime.batches import gathered
 
 ROWS_AT_ONCE = 200_000
 """Arrow batches are put together to so many rows, for which a calibrator's tables are laid out once."""
@@ -49,7 +50,8 @@ def with_calibrated(
 
 def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator) -> Callable[..., Column]:
     def score_batches(batches: Iterable[Batch]) -> Iterator[pd.Series[float]]:
-        for columns in gathered(batches, ROWS_AT_ONCE):
+        for some in gathered(batches, ROWS_AT_ONCE, lambda batch: len(batch[0])):
+            columns = _joined(some)
             signatures, signature = distinct_rows(np.stack(columns[1:], axis=1).astype(np.int64))
             score = columns[0].astype(np.float64)
             yield pd.Series(calibrator.apply_signatures(score, signature, groups.membership(signatures)))
@@ -59,20 +61,6 @@ def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator) -> Callab
         "Callable[..., Column]",
         pandas_udf(quick_to_follow(score_batches), "double", PandasUDFType.SCALAR_ITER),
     )
-
-
-def gathered(batches: Iterable[Batch], rows: int) -> Iterator[list[NDArray[Any]]]:
-    """The columns of the batches, put together in order until there are at least so many rows."""
-    waiting: list[Batch] = []
-    count = 0
-    for batch in batches:
-        waiting.append(batch)
-        count += len(batch[0])
-        if count >= rows:
-            yield _joined(waiting)
-            waiting, count = [], 0
-    if count:
-        yield _joined(waiting)
 
 
 def _joined(batches: list[Batch]) -> list[NDArray[Any]]:

@@ -34,12 +34,9 @@ def audit(run: Run) -> dict[str, Any]:
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
         told["rows"] = inputs.report.labelled
-        table = make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale)
-        try:
+        with make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale) as table:
             groups = plan.fit(table.profiles, "weight")
             cells = table.collect(groups)
-        finally:
-            table.release()
     with run.stage("measure", "measure the test rows") as told:
         metrics = measured(run, cells.of_role(Role.test), intervals=True)
         told["rows"] = metrics.rows

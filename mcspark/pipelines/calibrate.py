@@ -107,12 +107,9 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
         estimator = estimator_of(config.calibrator)
         base = base_levels([*config.evaluation.levels, *estimator.grids])
         bins = choose_bins(learning, names, base, config.calibrator.score_bins, scale)
-        table = make_cells(inputs.labelled, names, plan.families, bins, scale)
-        try:
+        with make_cells(inputs.labelled, names, plan.families, bins, scale) as table:
             groups = plan.fit(table.profiles, "weight")
             cells = table.collect(groups)
-        finally:
-            table.release()
         told.update(rows=inputs.report.labelled, cells=len(cells))
         told.update(signatures=len(cells.membership), groups=len(groups.names))
     with run.stage("fit", f"learn the calibrator ({config.calibrator.method})"):
@@ -130,8 +127,5 @@ def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel, scale: F
     test = inputs.labelled.where(column(str(WORKING.split)) == F.lit(Role.test.name))
     scored = with_calibrated(test, WORKING.score, model.fitted, model.calibrator, CALIBRATED)
     names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
-    table = make_cells(scored, names, model.fitted.families, measuring_bins(run), scale)
-    try:
+    with make_cells(scored, names, model.fitted.families, measuring_bins(run), scale) as table:
         return table.collect(model.fitted)
-    finally:
-        table.release()

@@ -198,19 +198,13 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, Cells]:
     base = base_levels(config.evaluation.levels)
     rest = labelled.where(split != test)
     bins = choose_bins(rest, names, base, config.calibrator.score_bins, scale)
-    table = make_cells(labelled, names, plan.families, bins, scale, roles)
-    try:
+    with make_cells(labelled, names, plan.families, bins, scale, roles) as table:
         groups = plan.fit(table.profiles, "weight")
         cells = table.collect(groups)
-    finally:
-        table.release()
     finer = ScoreBins(base, tuple(min(depth + _FINER, MAX_DEPTH) for depth in bins.depth))
     held_out = replace(names, split=None)
-    table = make_cells(labelled.where(split == test), held_out, plan.families, finer, scale)
-    try:
+    with make_cells(labelled.where(split == test), held_out, plan.families, finer, scale) as table:
         tested = table.collect(groups)
-    finally:
-        table.release()
     learning = cells.take(cells.role < BUCKETS)
     if not (learning.weight.sum() > 0 and tested.weight.sum() > 0):
         raise ContractError(

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.runtime.archives import quick_to_follow
+from mcspark.runtime.batches import gathered
 
 ROWS_AT_ONCE = 500_000
 """Rows that are reduced together; what a task holds does not grow with its partition."""
@@ -50,8 +51,8 @@ def to_blocks(frame: DataFrame, reduce: Reduce, spread: str | None = None) -> Da
     buckets = _buckets(frame)
 
     def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in _gathered(batches):
-            yield _cut(reduce(table), spread, buckets)
+        for some in gathered(batches, ROWS_AT_ONCE, lambda batch: int(batch.num_rows)):
+            yield _cut(reduce(pa.Table.from_batches(some)), spread, buckets)
 
     return frame.mapInArrow(quick_to_follow(send), _SCHEMA)
 
@@ -142,19 +143,6 @@ def byte_count(size: str) -> float:
 def _one_by_one(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
     for batch in batches:
         yield from zip(batch["bucket"].to_pylist(), batch["block"].to_pylist(), strict=True)
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= ROWS_AT_ONCE:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
-    if rows:
-        yield pa.Table.from_batches(waiting)
 
 
 def _cut(table: pa.Table, spread: str | None, buckets: int) -> pa.RecordBatch:

@@ -88,12 +88,9 @@ class Training:
         base = base_levels(config.evaluation.levels)
         learning = frame.where(F.col("split") != Role.test.name)
         bins = choose_bins(learning, COLUMNS, base, config.calibrator.score_bins, scale)
-        table = make_cells(frame, COLUMNS, plan.families, bins, scale)
-        try:
+        with make_cells(frame, COLUMNS, plan.families, bins, scale) as table:
             groups = plan.fit(table.profiles, "weight")
             return table.collect(groups), groups
-        finally:
-            table.release()
 
     def from_cells(self, cells: Cells, groups: FittedGroups) -> MulticalibratorModel:
         """The second half of :meth:`on_cells`, from what the driver holds."""

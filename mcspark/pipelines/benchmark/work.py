@@ -78,13 +78,10 @@ class Work:
         frame = with_categories(self.spark.read.parquet(self.joined), plan.families)
         frame = frame.withColumnsRenamed({"score": WORKING.score, "label": WORKING.label})
         names = type(WORKING)(WORKING.score, WORKING.label)
-        table = make_cells(
+        with make_cells(
             frame, names, plan.families, measuring_bins(run), FixedPoint.of(frame, names.weight)
-        )
-        try:
+        ) as table:
             return measured(run, table.collect(plan.fit(table.profiles, "weight")))
-        finally:
-            table.release()
 
     def calibrate(self) -> Mapping[str, Any]:
         """The whole job, with its checks."""

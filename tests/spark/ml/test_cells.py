@@ -58,12 +58,9 @@ def frame(spark, plan):
 
 def collected(frame, plan, columns=COLUMNS, bins=BINS, most=None):
     scale = FixedPoint.of(frame, columns.weight)
-    table = make_cells(frame, columns, plan.families, bins, scale)
-    try:
+    with make_cells(frame, columns, plan.families, bins, scale) as table:
         groups = plan.fit(table.profiles, "weight")
         return table.collect(groups, **({} if most is None else {"most": most}))
-    finally:
-        table.release()
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,9 @@ def test_auto_finds_the_second_pass():
 
 
 def test_auto_stops_when_the_gain_is_noise(cells):
-    found = fit_stages(cells, FAST, official, rounds="auto")
+    heard = []
+    found = fit_stages(cells, FAST, official, rounds="auto", told=heard.append)
+    assert tuple(heard) == found.rounds
     assert 1 <= len(found.stages.stages) < len(found.rounds) or len(found.rounds) == 10
     assert [r.kept for r in found.rounds] == [True] * len(found.stages.stages) + [False]
     assert not found.rounds[-1].gain > found.rounds[-1].noise
