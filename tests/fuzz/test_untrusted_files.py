@@ -1,6 +1,6 @@
 """Whatever stands in a file that a job reads back, it is refused with a message or means what it says.
 
-``MCSPARK_FUZZ=10000 pytest tests/fuzz`` tries 10,000 inputs on each of the 17 targets, which takes about 15
+``MCSPARK_FUZZ=10000 pytest tests/fuzz`` tries 10,000 inputs on each of the 19 targets, which takes about 15
 minutes; without it each gets a few hundred. Every input has its deadline, so one that hangs fails too.
 """
 
