@@ -59,16 +59,16 @@ def changed_values(draw: st.DrawFn, whole: Any) -> Any:
         holder = plain
         for step in where[:-1]:
             holder = holder[step]
-        kind = draw(st.integers(0, 4))
+        value, kind = holder[where[-1]], draw(st.integers(0, 4))
         if kind == 0:
             del holder[where[-1]]
         elif kind == 1 and isinstance(holder, dict):
             holder[draw(st.text(max_size=6))] = copy.deepcopy(draw(ODD_VALUES))
         elif kind == 2:
-            value = holder[where[-1]]
             holder[where[-1]] = value * 2 if isinstance(value, str | list) else [value]
-        elif kind == 3 and isinstance(holder[where[-1]], int | float):
-            holder[where[-1]] = -holder[where[-1]] * draw(st.sampled_from([1, 1e12, 1e300]))
+        elif kind == 3 and isinstance(value, int | float):
+            factor = draw(st.sampled_from([1, 10**12, 10**300]))  # an integer may be too large for a float
+            holder[where[-1]] = -value * (factor if isinstance(value, int) else float(factor))
         else:
             holder[where[-1]] = copy.deepcopy(draw(ODD_VALUES))
     return plain
