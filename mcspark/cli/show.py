@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from mcspark.cli.text import text_table
 from mcspark.errors import ContractError
 from mcspark.report.facts import count, number
 from mcspark.report.metrics_table import MetricsTable
+from mcspark.runtime.untrusted import read_json
 
 if TYPE_CHECKING:
     from mcspark.ml.fit_summary import FitSummary
@@ -47,7 +47,7 @@ def shown(path: str, groups: int = 10) -> str:
         if place.is_dir() and (place / "model.json").is_file():
             return _model(place / "model.json", groups)
         if place.suffix == ".json":
-            plain = json.loads(_text(place))
+            plain = read_json(_text(place))
             if isinstance(plain, dict) and "calibrator" in plain:
                 return _model(place, groups)
             return _manifest(plain)
@@ -66,7 +66,7 @@ def _model(path: Path, groups: int) -> str:
     from mcspark.ml.multicalibrator import MulticalibratorModel  # noqa: PLC0415  (slow to import)
     from mcspark.ml.persistence import model_from_plain  # noqa: PLC0415
 
-    plain = json.loads(_text(path))
+    plain = read_json(_text(path))
     model: MulticalibratorModel = model_from_plain(MulticalibratorModel, plain)
     parts = [
         f"Calibrator: {model.method}, {len(model.fitted.names)} groups, written by mcspark {plain['mcspark']}"

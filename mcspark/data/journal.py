@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from mcspark.config import check_run_id
 from mcspark.runtime.files import Files, beside, leaf
+from mcspark.runtime.untrusted import read_json
 
 log = structlog.get_logger(__name__)
 
@@ -122,10 +123,7 @@ class Journal:
 
 def parse_entry(text: str) -> Entry:
     """The entry in a text; whatever the text is, nothing but ``ValueError`` is raised."""
-    try:
-        plain = json.loads(text)
-    except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
+    plain = read_json(text)
     if not isinstance(plain, dict) or set(plain) != {"run_id", "state", "had_old"}:
         raise ValueError("it is no entry of a journal")
     run_id, state, had_old = plain["run_id"], plain["state"], plain["had_old"]

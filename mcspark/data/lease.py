@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from mcspark.errors import McsparkError, OutputHeldError
 from mcspark.runtime.files import Files, beside, leaf
 from mcspark.runtime.processes import is_alive
+from mcspark.runtime.untrusted import read_json
 
 log = structlog.get_logger(__name__)
 
@@ -161,12 +162,12 @@ class Lease:
 
 def _parse(text: str) -> Holder | None:
     try:
-        holder = Holder(**json.loads(text))
-    except (ValueError, TypeError, RecursionError):
+        holder = Holder(**read_json(text))
+    except (ValueError, TypeError):
         return None
     words = isinstance(holder.run_id, str) and isinstance(holder.host, str)
     known = words and type(holder.pid) is int and 0 < holder.pid < _MOST_PIDS
-    timed = isinstance(holder.expires, int | float) and abs(holder.expires) < float("inf")
+    timed = isinstance(holder.expires, int | float)
     return holder if known and timed else None
 
 

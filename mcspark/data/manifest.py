@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from mcspark.config import check_run_id, redact
 from mcspark.errors import ContractError
 from mcspark.runtime.files import Files, beside, leaf
+from mcspark.runtime.untrusted import read_json
 
 SCHEMA_VERSION = 1
 _MAX_BYTES = 16 * 1024 * 1024
@@ -113,10 +114,7 @@ def parse_manifest(text: str) -> dict[str, Any]:
     ValueError
         If it is no JSON object, of another version, incomplete, or its parts are of the wrong type.
     """
-    try:
-        manifest = json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
+    manifest = read_json(text)
     found = manifest.get("schema_version") if isinstance(manifest, dict) else None
     if type(found) is not int or found != SCHEMA_VERSION:
         raise ValueError(f"a manifest of version {found!r}; this program reads version {SCHEMA_VERSION}")
@@ -128,10 +126,6 @@ def parse_manifest(text: str) -> dict[str, Any]:
         raise ValueError(f"{wrong} of the manifest are of the wrong type; it was not written by this program")
     check_run_id(manifest["run_id"])
     return dict(manifest)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _finite(plain: Any) -> Any:

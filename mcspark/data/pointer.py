@@ -15,6 +15,7 @@ from itertools import count
 from mcspark.config import check_run_id
 from mcspark.errors import ContractError
 from mcspark.runtime.files import Files, parent
+from mcspark.runtime.untrusted import read_json
 
 POINTER = "_current.json"
 RUNS = "_runs"
@@ -74,10 +75,10 @@ def current_run(files: Files, leaf: str) -> str | None:
     """
     path = f"{leaf}/{POINTER}"
     try:
-        return check_run_id(json.loads(files.read_text(path, limit=_LIMIT))["run_id"])
+        return check_run_id(read_json(files.read_text(path, limit=_LIMIT))["run_id"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise ContractError(
             f"{path}: no readable pointer to a run ({error}); publish the table again"
         ) from error

@@ -21,6 +21,7 @@ from mcspark.core.stages import MAX_STAGES, Stages
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.fit_summary import FitSummary
 from mcspark.runtime.files import Files, beside, leaf
+from mcspark.runtime.untrusted import read_json
 
 if TYPE_CHECKING:
     from mcspark.ml.multicalibrator import MulticalibratorModel
@@ -151,7 +152,7 @@ def model_from_text(cls: type[MulticalibratorModel], text: str) -> Multicalibrat
         If it is not a model as this program writes it.
     """
     try:
-        return model_from_plain(cls, json.loads(text))
+        return model_from_plain(cls, read_json(text))
     except (TypeError, KeyError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
 

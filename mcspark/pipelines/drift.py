@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from mcspark.errors import ContractError
 from mcspark.report.metrics_table import BEFORE, MetricsTable
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files
+from mcspark.runtime.untrusted import read_json
 
 RUN_FILE = "run.json"
 """In the folder of a model: which run has made it, and where its metrics are."""
@@ -202,7 +202,7 @@ def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTabl
 def _of_model(spark: SparkSession, folder: str) -> dict[str, Any]:
     path = f"{folder.rstrip('/')}/{RUN_FILE}"
     try:
-        plain = json.loads(Files(spark, folder).read_text(path, limit=_LIMIT))
+        plain = read_json(Files(spark, folder).read_text(path, limit=_LIMIT))
         return {key: plain[key] for key in ("run_id", "metrics", "format")}
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ContractError(
