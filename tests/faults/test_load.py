@@ -14,6 +14,7 @@ from .conftest import GROUPS, KEY, World, run_child
 pytestmark = pytest.mark.timeout(3600)
 
 ROWS = int(os.environ.get("MCSPARK_LOAD_ROWS", "200000"))
+FILES = min(5000, ROWS // 200)
 SMALL_EXECUTORS = {"spark.driver.maxResultSize": "64m", "spark.sql.shuffle.partitions": "16"}
 CLUSTER = "local-cluster[1,2,1024]"
 
@@ -91,13 +92,13 @@ def test_twenty_thousand_signatures(world):
     assert done.summary["rows"]["scored"] == rows
 
 
-def test_five_thousand_tiny_files(world, people):
+def test_thousands_of_tiny_files(world, people):
     for name in ("scored", "attributes"):
         one = pd.read_parquet(world.root / name)
         table = pd.concat([one.assign(house=f"{i}-" + one["house"]) for i in range(21)])
-        world.write(name, table.iloc[:5000], files=5000)
+        world.write(name, table.iloc[:FILES], files=FILES)
     done = world.ran()
-    assert done.summary["rows"]["scored"] == 5000
+    assert done.summary["rows"]["scored"] == FILES
     assert len(list(Path(done.summary["paths"]["output"]).glob("part-*"))) == 1
 
 
