@@ -13,7 +13,7 @@ from .conftest import GROUPS, KEY, World, run_child
 
 pytestmark = pytest.mark.timeout(3600)
 
-ROWS = int(os.environ.get("MCSPARK_LOAD_ROWS", "200000"))
+ROWS = int(os.environ.get("MCSPARK_LOAD_ROWS", "100000"))
 FILES = min(5000, ROWS // 200)
 SMALL_EXECUTORS = {"spark.driver.maxResultSize": "64m", "spark.sql.shuffle.partitions": "16"}
 CLUSTER = "local-cluster[1,2,1024]"
