@@ -45,11 +45,11 @@ def shown(path: str, groups: int = 10) -> str:
         )
     try:
         if place.is_dir() and (place / "model.json").is_file():
-            return _model(place / "model.json", groups)
+            return _model(read_json(_text(place / "model.json")), groups)
         if place.suffix == ".json":
             plain = read_json(_text(place))
             if isinstance(plain, dict) and "calibrator" in plain:
-                return _model(place, groups)
+                return _model(plain, groups)
             return _manifest(plain)
         return _metrics(pd.read_parquet(place), groups)
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -62,11 +62,10 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _model(path: Path, groups: int) -> str:
+def _model(plain: Any, groups: int) -> str:
     from mcspark.ml.multicalibrator import MulticalibratorModel  # noqa: PLC0415  (slow to import)
     from mcspark.ml.persistence import model_from_plain  # noqa: PLC0415
 
-    plain = read_json(_text(path))
     model: MulticalibratorModel = model_from_plain(MulticalibratorModel, plain)
     parts = [
         f"Calibrator: {model.method}, {len(model.fitted.names)} groups, written by mcspark {plain['mcspark']}"

@@ -167,8 +167,8 @@ class StagesFit:
     rounds: tuple[Round, ...]
 
 
-Told = Callable[[Round], None]
-"""Hears of each round as it ends."""
+Told = Callable[[int, Round], None]
+"""Hears of each round as it ends, with its number from 1."""
 
 
 def fit_stages(
@@ -176,7 +176,7 @@ def fit_stages(
     settings: TreeSettings,
     train: Train,
     rounds: int | Literal["auto"] = 1,
-    told: Told = lambda _: None,
+    told: Told = lambda *_: None,
 ) -> StagesFit:
     """Fit a calibrator on the ``fit`` cells, each round stopped and judged on the ``early_stopping`` cells.
 
@@ -203,7 +203,7 @@ def fit_stages(
         result = judge(cells.of_role(Role.early_stopping), *_stopping(cells, state, after), stage.trees)
         kept = result.gain > (result.noise if rounds == "auto" else 0.0)
         log.append(replace(result, kept=kept))
-        told(log[-1])
+        told(len(log), log[-1])
         if not kept:
             break
         stages, state = stages.then(stage), after

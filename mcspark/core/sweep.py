@@ -134,7 +134,7 @@ class Sweep:
         role = np.full(BUCKETS, Role.test, dtype=np.int64)
         role[order[:half]] = Role.fit
         role[order[:stop]] = Role.early_stopping
-        cells = merged(replace(self.learning, role=role[self.learning.role]))
+        cells = replace(self.learning, role=role[self.learning.role]).merged(self.learning.bin)
         return cells.of_role(Role.fit, Role.early_stopping), cells.of_role(Role.test)
 
     def fit(self, trial: Trial, train: Train) -> tuple[SignatureCalibrator, Cells, Cells]:
@@ -227,11 +227,6 @@ def recalibrated(cells: Cells, calibrator: SignatureCalibrator) -> Cells:
         cells, bin=cells.bins.assign(value), score=value * cells.weight,
         score_sq=value**2 * cells.weight, score_label=value * cells.label,
     )  # fmt: skip
-
-
-def merged(cells: Cells) -> Cells:
-    """The same cells with those of equal bin, signature and role summed up."""
-    return cells.merged(cells.bin)
 
 
 def _joined(calibration: Cells, test: Cells) -> Cells:

@@ -6,6 +6,7 @@ comparison is a loop.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -82,8 +83,9 @@ class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
         model.summary = FitSummary(groups.names, trees_of(calibrator), cells=cells)
         return self._copyValues(model)
 
+    @abstractmethod
     def _learn(self, fit: Cells, stop: Cells) -> SignatureCalibrator:
-        raise NotImplementedError
+        """The calibrator that the method finds on ``fit``, ended or chosen on ``stop``."""
 
 
 class Uncalibrated(Baseline):

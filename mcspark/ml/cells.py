@@ -19,7 +19,7 @@ from mcspark.core.cells import SUMS, Cells, Role
 from mcspark.core.groups import Family, FittedGroups, distinct_rows
 from mcspark.core.levels import MAX_DEPTH, IntArray, ScoreBins
 from mcspark.errors import ContractError, McsparkError
-from mcspark.ml.groups import category_name, signature_of, word_names
+from mcspark.ml.groups import GroupSet, category_name, signature_of, word_names
 from mcspark.ml.levels import level_column, with_bin
 from mcspark.runtime.blocks import by_bucket, counted, spread_out, to_blocks, to_driver, unpacked
 
@@ -156,6 +156,11 @@ class CellTable:
     def profiles(self) -> DataFrame:
         """The categories of each family and ``weight``, an exact integer; a row of each several times."""
         return unpacked(self._blocks, f"{self._kinds}, weight long".removeprefix(", "), _profiles)
+
+    def collect_chosen(self, wanted: GroupSet) -> tuple[Cells, FittedGroups]:
+        """Choose the groups on these rows, and :meth:`collect` the cells by them."""
+        groups = wanted.fit(self.profiles, "weight")
+        return self.collect(groups), groups
 
     def collect(self, groups: FittedGroups, most: int = MAX_DRIVER_CELLS) -> Cells:
         """Sum the categories up to signatures and bring the cells to the driver, in an order of their own.

@@ -100,12 +100,9 @@ class MulticalibrationEvaluator(Evaluator):
         base = get("levels") * max(1, -(-300 // get("levels")))
         bins = ScoreBins(base, (_HALVINGS,) * base)
         with make_cells(frame, names, self._groups.families, bins, scale) as table:
-            chosen = (
-                self._groups
-                if isinstance(self._groups, FittedGroups)
-                else self._groups.fit(table.profiles, "weight")
-            )
-            return table.collect(chosen)
+            if isinstance(self._groups, FittedGroups):
+                return table.collect(self._groups)
+            return table.collect_chosen(self._groups)[0]
 
     def _evaluate(self, dataset: DataFrame) -> float:
         cells, metric = self.cells(dataset), self.getOrDefault("metricName")

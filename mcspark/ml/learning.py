@@ -43,5 +43,4 @@ def learning_cells(
     base = base_levels([*params.getOrDefault("levels"), *grids])
     bins = choose_bins(learning, names, base, params.getOrDefault("scoreBins"), scale)
     with make_cells(frame, names, wanted.families, bins, scale) as table:
-        groups = wanted.fit(table.profiles, "weight")
-        return table.collect(groups), groups
+        return table.collect_chosen(wanted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from itertools import count
 from typing import Any, Literal
 
 import pandas as pd
@@ -127,10 +126,9 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         """
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
-        number = count(1)
         fit: StagesFit = fit_stages(
             cells, self.settings, train, self._rounds(),
-            told=lambda found: tell(_words(next(number), found), lasting=True),
+            told=lambda number, found: tell(_words(number, found), lasting=True),
         )  # fmt: skip
         if not fit.stages.stages:
             log.warning(

@@ -35,8 +35,7 @@ def audit(run: Run) -> dict[str, Any]:
     with run.stage("cells", "sum the labelled rows to cells") as told:
         told["rows"] = inputs.report.labelled
         with make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale) as table:
-            groups = plan.fit(table.profiles, "weight")
-            cells = table.collect(groups)
+            cells, groups = table.collect_chosen(plan)
     with run.stage("measure", "measure the test rows") as told:
         metrics = measured(run, cells.of_role(Role.test), intervals=True)
         told["rows"] = metrics.rows

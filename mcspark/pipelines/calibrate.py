@@ -108,8 +108,7 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
         base = base_levels([*config.evaluation.levels, *estimator.grids])
         bins = choose_bins(learning, names, base, config.calibrator.score_bins, scale)
         with make_cells(inputs.labelled, names, plan.families, bins, scale) as table:
-            groups = plan.fit(table.profiles, "weight")
-            cells = table.collect(groups)
+            cells, groups = table.collect_chosen(plan)
         told.update(rows=inputs.report.labelled, cells=len(cells))
         told.update(signatures=len(cells.membership), groups=len(groups.names))
     with run.stage("fit", f"learn the calibrator ({config.calibrator.method})"):

@@ -199,8 +199,7 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, Cells]:
     rest = labelled.where(split != test)
     bins = choose_bins(rest, names, base, config.calibrator.score_bins, scale)
     with make_cells(labelled, names, plan.families, bins, scale, roles) as table:
-        groups = plan.fit(table.profiles, "weight")
-        cells = table.collect(groups)
+        cells, groups = table.collect_chosen(plan)
     finer = ScoreBins(base, tuple(min(depth + _FINER, MAX_DEPTH) for depth in bins.depth))
     held_out = replace(names, split=None)
     with make_cells(labelled.where(split == test), held_out, plan.families, finer, scale) as table:

@@ -89,8 +89,7 @@ class Training:
         learning = frame.where(F.col("split") != Role.test.name)
         bins = choose_bins(learning, COLUMNS, base, config.calibrator.score_bins, scale)
         with make_cells(frame, COLUMNS, plan.families, bins, scale) as table:
-            groups = plan.fit(table.profiles, "weight")
-            return table.collect(groups), groups
+            return table.collect_chosen(plan)
 
     def from_cells(self, cells: Cells, groups: FittedGroups) -> MulticalibratorModel:
         """The second half of :meth:`on_cells`, from what the driver holds."""

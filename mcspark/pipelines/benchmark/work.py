@@ -81,7 +81,7 @@ class Work:
         with make_cells(
             frame, names, plan.families, measuring_bins(run), FixedPoint.of(frame, names.weight)
         ) as table:
-            return measured(run, table.collect(plan.fit(table.profiles, "weight")))
+            return measured(run, table.collect_chosen(plan)[0])
 
     def calibrate(self) -> Mapping[str, Any]:
         """The whole job, with its checks."""

@@ -14,7 +14,7 @@ from mcspark.core.rounds import TreeSettings, check_saturation, fit_stages
 from mcspark.core.solvers.lsboost import fit_lsboost
 from mcspark.core.solvers.mcboost import fit_mcboost
 from mcspark.core.stages import Stages
-from mcspark.core.sweep import BUCKETS, PAPER_GRIDS, Limits, Sweep, Trial, merged, recalibrated
+from mcspark.core.sweep import BUCKETS, PAPER_GRIDS, Limits, Sweep, Trial, recalibrated
 
 FAST = TreeSettings(learning_rate=0.3, max_trees=40, early_stopping_rounds=10)
 BINS = ScoreBins(60, (2,) * 60)
@@ -94,7 +94,7 @@ def test_merging_sums_what_has_one_key(rows):
     score, label, member, bucket, _ = rows
     apart = Cells.from_rows(score, label, member, bins=BINS, role=bucket)
     once = Cells.from_rows(score, label, member, bins=BINS, role=bucket % 2)
-    found = merged(replace(apart, role=apart.role % 2))
+    found = replace(apart, role=apart.role % 2).merged(apart.bin)
     assert len(found) == len(once) < len(apart)
     order = [np.lexsort((c.bin, c.signature, c.role)) for c in (found, once)]
     for name in ("n", "weight", "score", "label", "score_label"):
