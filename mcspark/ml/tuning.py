@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import time
@@ -25,6 +26,7 @@ from mcspark.core.cells import Cells
 from mcspark.core.rounds import Train
 from mcspark.core.sweep import Setting, Sweep, Trial
 from mcspark.runtime.progress import tell
+from mcspark.runtime.untrusted import read_json
 
 log = structlog.get_logger(__name__)
 
@@ -172,7 +174,7 @@ def run_sweep(
         if len(grids[method]) == 1:
             chosen.append(Choice(method, m, grids[method][0], float("nan")))
             continue
-        mean = np.mean([next(values) for _ in range(partitions)], axis=0)
+        mean = np.mean([np.array(next(values), dtype=np.float64) for _ in range(partitions)], axis=0)
         best = int(np.nanargmin(mean)) if not np.isnan(mean).all() else 0
         chosen.append(Choice(method, m, grids[method][best], float(mean[best])))
     folds = {choice: range(1 if choice.method == "none" else partitions) for choice in chosen}
@@ -215,9 +217,9 @@ def _blocks(
                 results.append(future.result())
                 done += 1
                 tell(f"{kind}: trial {done:,} of {total:,}, {method}", progress=(done, total))
-            text = json.dumps(results)
+            text = block_text(results)
             store.write(name, text)
-            found = json.loads(text)
+            found = read_json(text)
         now = time.monotonic()
         if now - told > _QUIET_SECONDS or place == len(blocks):
             told = now
@@ -228,27 +230,38 @@ def _blocks(
         yield found
 
 
+def block_text(results: list[Any]) -> str:
+    """A block as it is kept; what is no finite number, such as the error of no rows, is null."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [kept(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(kept(results), allow_nan=False)
+
+
 def block_of(text: str | None, kind: str, trials: int) -> list[Any] | None:
     """The results in a kept text; None where there is none, or it is no block of so many trials.
 
     The file is not trusted: a block that is damaged or of another shape runs again.
     """
     try:
-        found = json.loads(text) if text is not None else None
-    except (ValueError, RecursionError):
+        found = read_json(text) if text is not None else None
+    except ValueError:
         return None
     right = _is_value if kind == "validate" else _is_report
     return found if isinstance(found, list) and len(found) == trials and all(map(right, found)) else None
 
 
 def _is_value(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _is_report(rows: Any) -> bool:
     return isinstance(rows, list) and all(
         isinstance(row, list) and len(row) == 3 and isinstance(row[0], str)
-        and (row[1] is None or type(row[1]) is int) and (row[2] is None or _is_value(row[2]))
+        and (row[1] is None or type(row[1]) is int) and _is_value(row[2])
         for row in rows
     )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -233,16 +232,8 @@ class _Folder:
     def read(self, name: str) -> str | None:
         """The text kept under the name, or None."""
         path = f"{self._path}/{name}.json"
-        text = self._files.read_text(path) if self._files.exists(path) else None
-        return text if text is not None and _is_whole(text) else None
+        return self._files.read_text(path) if self._files.exists(path) else None
 
     def write(self, name: str, text: str) -> None:
         """Keep a text, whole or not at all."""
         self._files.write_text(f"{self._path}/{name}.json", text)
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), list)
-    except (ValueError, RecursionError):
-        return False

@@ -1,6 +1,7 @@
 """Sweeps in processes and threads, what they keep, and what they choose."""
 
 import json
+from concurrent.futures import Future
 from dataclasses import replace
 
 import lightgbm as lgb
@@ -14,7 +15,7 @@ from mcspark.core.levels import ScoreBins
 from mcspark.core.rounds import TrainingTable, TreeSettings
 from mcspark.core.sweep import BUCKETS, Sweep, Trial
 from mcspark.ml.driver_training import DriverTrainer, engine
-from mcspark.ml.tuning import Engine, digest, run_sweep, workers
+from mcspark.ml.tuning import Engine, block_of, digest, run_sweep, workers
 
 GRIDS = {
     "none": ((),),
@@ -109,6 +110,28 @@ def test_an_interrupted_sweep_goes_on_where_it_was(run, sweep):
     assert again[1][-1] == chosen[-1]
     assert {partition for partition, _ in submitted} == {1}
     assert set(half) == set(store)
+
+
+def test_a_setting_without_a_value_is_kept_and_not_chosen(sweep):
+    """No error can be told where no validation row is left; it is not the lowest."""
+
+    class Answers:
+        def submit(self, trial, *, report):
+            value = float("nan") if trial.setting == GRIDS["mcboost"][0] else 0.25 + trial.partition
+            future = Future()
+            future.set_result([("loss", None, value)] if report else value)
+            return future
+
+    store = Kept()
+    _, chosen = run_sweep("task", sweep, {"mcboost": GRIDS["mcboost"]}, 2, Answers(), store)
+    assert [(c.setting, c.value) for c in chosen] == [(GRIDS["mcboost"][1], 0.75)] * 2
+    assert store["validate-mcboost-10-1"] == "[null, 1.25]"
+
+
+@pytest.mark.parametrize("text", ["[1e999, 0.1]", "[NaN, 0.1]", "[0.1]", "[true, 0.1]", "{", "[[0.1], 0.1]"])
+def test_what_is_no_block_of_two_values_runs_again(text):
+    assert block_of(text, "validate", 2) is None
+    assert block_of("[0.1, 1]", "validate", 2) == [0.1, 1]
 
 
 def test_a_failing_trial_ends_the_sweep(sweep):
