@@ -15,7 +15,6 @@ import pytest
 import yaml
 from conftest import DAG_ID, DAY, HOME, ROOT, airflow, documented
 
-pytestmark = pytest.mark.slow
 KEY = ["SERIALNO", "SPORDER"]
 NEIGHBOUR = "2026-11-25"
 

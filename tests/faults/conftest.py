@@ -13,6 +13,7 @@ import json
 import os
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -266,9 +267,10 @@ def run_child(
     """Run jobs in a process of their own, with a fault."""
     settings = {
         "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "4", **(conf or {}),
+        "spark.sql.shuffle.partitions": "4",
+        "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"], **(conf or {}),
     }  # fmt: skip
-    words = " ".join(f"--conf {key}={value}" for key, value in settings.items())
+    words = " ".join(f"--conf {shlex.quote(f'{key}={value}')}" for key, value in settings.items())
     environ = {**os.environ, "PYSPARK_SUBMIT_ARGS": f"--master {master} {words} pyspark-shell"}
     environ |= {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, **(env or {})}
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED", "SPARK_HOME"):

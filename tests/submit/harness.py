@@ -17,7 +17,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # A test machine is small, and its tests run one after another.
-DEFAULTS = {"spark.driver.memory": "2g", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "4"}
+DEFAULTS = {
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"],
+}
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ def tables(people: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return folder
 
 
-@pytest.mark.slow
 def test_delta_out_and_in_and_iceberg_from_a_folder_of_jars(tables: Path, tmp_path: Path) -> None:
     """calibrate writes Delta with what the resolver brings; score reads that, and writes Iceberg offline."""
     output = {"path": str(tmp_path / "calibrated"), "format": "delta", "partition": DAY}

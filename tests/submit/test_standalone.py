@@ -26,7 +26,6 @@ from small_tables import KEY, write_config, write_tables
 from mcspark.acs.population import population_arrays
 from mcspark.runtime.jars import NEEDED, checked_jars
 
-pytestmark = pytest.mark.slow
 ROWS = 4000
 CONF = ROOT / "conf" / "spark" / "standalone.conf"
 SMALL = {"spark.driver.memory": "1g", "spark.cores.max": "2"}
