@@ -29,6 +29,7 @@ import pandas as pd
 import pytest
 import structlog
 import yaml
+from harness import QUICK_JAVA
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = ["house", "person"]
@@ -268,11 +269,12 @@ def run_child(
     settings = {
         "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
-        "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"], **(conf or {}),
+        "spark.executor.extraJavaOptions": QUICK_JAVA, **(conf or {}),
     }  # fmt: skip
     words = " ".join(f"--conf {shlex.quote(f'{key}={value}')}" for key, value in settings.items())
     environ = {**os.environ, "PYSPARK_SUBMIT_ARGS": f"--master {master} {words} pyspark-shell"}
-    environ |= {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, **(env or {})}
+    environ |= {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_SUBMIT_OPTS": QUICK_JAVA}
+    environ |= env or {}
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED", "SPARK_HOME"):
         environ.pop(name, None)
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:

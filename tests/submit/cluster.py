@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from harness import environment
+from harness import QUICK_JAVA, environment
 
 HOST = "127.0.0.1"
 MASTER = "org.apache.spark.deploy.master.Master"
@@ -111,7 +111,9 @@ def _free_ports(count: int) -> list[int]:
 @contextlib.contextmanager
 def _started(folder: Path, name: str, main: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), main, *options]
-    changes = {"SPARK_LOCAL_IP": HOST, "SPARK_DAEMON_MEMORY": "256m"}
+    changes = {
+        "SPARK_LOCAL_IP": HOST, "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA
+    }  # fmt: skip
     with (
         (folder / f"{name}.log").open("wb") as log,
         subprocess.Popen(command, env=environment(dict(changes)), stdout=log, stderr=log) as process,

@@ -46,7 +46,8 @@ def done(shared_data, tmp_path_factory):
     for command in COMMANDS:
         ran = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command], cwd=project, capture_output=True, text=True,
-            env=environment({"SPARK_CONF_DIR": str(conf)}), timeout=900, check=False,
+            timeout=900, check=False,
+            env=environment({"SPARK_CONF_DIR": str(conf), "SPARK_SUBMIT_OPTS": None}),
         )  # fmt: skip
         assert ran.returncode == 0, f"{command}\n{ran.stdout[-2000:]}\n{ran.stderr[-3000:]}"
         if command.startswith("spark-submit"):
