@@ -23,6 +23,9 @@ class Role(IntEnum):
 SUMS = ("n", "weight", "weight_sq", "score", "label", "score_sq", "label_sq", "score_label")
 """The sums of a cell, in order: rows, Σw, Σw², Σw·f, Σw·y, Σw·f², Σw·y², Σw·f·y."""
 
+_ROUNDED = 1e-6
+"""A mean this little out of its bin was rounded out of it; the narrowest bins are wider."""
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -106,6 +109,20 @@ class Cells:
         }
         names = groups or tuple(f"g{i}" for i in range(signatures.shape[1]))
         return cls(bins, names, signatures, unique[0], unique[1], unique[2], **sums)
+
+    @property
+    def mean_score(self) -> FloatArray:
+        """Mean score of each cell, shape (C,), range [0, 1]; the cells must have weight.
+
+        Sums are rounded. Rows that all sit on an edge, as scores of two decimals do, would have a mean beside
+        it and move with another bin; theirs stays in their own. Cells put together from several bins keep
+        the mean they have.
+        """
+        mean = np.clip(self.score / self.weight, 0.0, 1.0)
+        edges = self.bins.edges()
+        last = np.append(np.nextafter(edges[1:-1], 0.0), 1.0)
+        inside = np.clip(mean, edges[self.bin], last[self.bin])
+        return np.where(np.abs(inside - mean) <= _ROUNDED, inside, mean)
 
     def take(self, rows: NDArray[np.bool_] | IntArray) -> Cells:
         """The cells at these places."""

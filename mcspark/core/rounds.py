@@ -194,7 +194,7 @@ def fit_stages(
     cells = cells.take(cells.weight > 0)
     stages, log = Stages((), cells.groups), []
     texts: list[str] = []
-    state = _clipped_mean(cells)
+    state = cells.mean_score
     if not _both_parts(cells):
         return StagesFit(stages, (), ())
     for _ in range(AUTO_ROUNDS if rounds == "auto" else rounds):
@@ -216,7 +216,7 @@ def fit_stages(
 def _refit(cells: Cells, chosen: Stages, settings: TreeSettings, train: Train) -> tuple[Stages, list[str]]:
     """The same stages with as many trees each, grown on all of these cells; nothing is judged again."""
     cells = replace(cells, role=np.full(len(cells), Role.fit, dtype=np.int64))
-    stages, texts, state = Stages((), cells.groups), [], _clipped_mean(cells)
+    stages, texts, state = Stages((), cells.groups), [], cells.mean_score
     for stage in chosen.stages:
         same = replace(settings, link=stage.link, max_trees=stage.trees)
         again, text = _one_round(cells, state, same, train, first=not stages.stages)
@@ -254,9 +254,9 @@ def check_saturation(cells: Cells, stages: Stages, settings: TreeSettings, train
     test = cells.of_role(Role.test)
     if not _both_parts(learning) or not len(test):
         return None
-    state = stages.apply_signatures(_clipped_mean(learning), learning.signature, cells.membership)
+    state = stages.apply_signatures(learning.mean_score, learning.signature, cells.membership)
     stage, _ = _one_round(learning, state, settings, train, first=not stages.stages)
-    before = stages.apply_signatures(_clipped_mean(test), test.signature, cells.membership)
+    before = stages.apply_signatures(test.mean_score, test.signature, cells.membership)
     after = Stages((stage,), cells.groups).apply_signatures(before, test.signature, cells.membership)
     return Saturation(loss_at(test, before), loss_at(test, after))
 
@@ -370,10 +370,6 @@ def _told_apart(state: FloatArray) -> tuple[IntArray, FloatArray]:
 def _stopping(cells: Cells, before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
     stop = cells.role == Role.early_stopping
     return before[stop], after[stop]
-
-
-def _clipped_mean(cells: Cells) -> FloatArray:
-    return np.clip(cells.score / cells.weight, 0.0, 1.0)
 
 
 def _both_parts(cells: Cells) -> bool:

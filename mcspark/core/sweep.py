@@ -221,8 +221,7 @@ def _grid_of(trial: Trial) -> int:
 def recalibrated(cells: Cells, calibrator: SignatureCalibrator) -> Cells:
     """Cells of the calibrated score: each cell at the calibrated value of its mean score."""
     cells = cells.take(cells.weight > 0)
-    mean = np.clip(cells.score / cells.weight, 0.0, 1.0)
-    value = calibrator.apply_signatures(mean, cells.signature, cells.membership)
+    value = calibrator.apply_signatures(cells.mean_score, cells.signature, cells.membership)
     return replace(
         cells, bin=cells.bins.assign(value), score=value * cells.weight,
         score_sq=value**2 * cells.weight, score_label=value * cells.label,
@@ -233,7 +232,7 @@ def _joined(calibration: Cells, test: Cells) -> Cells:
     """One table of both, in the bins of ``calibration``."""
     test = test.take(test.weight > 0)
     places = {
-        "bin": calibration.bins.assign(np.clip(test.score / test.weight, 0.0, 1.0)),
+        "bin": calibration.bins.assign(test.mean_score),
         "signature": test.signature + len(calibration.membership),
         "role": np.full(len(test), Role.test, dtype=np.int64),
     }

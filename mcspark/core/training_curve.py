@@ -56,7 +56,7 @@ def training_curve(
     """
     cells = cells.of_role(Role.fit, Role.early_stopping)
     cells = lighter(cells.take(cells.weight > 0))
-    state = np.clip(cells.score / cells.weight, 0.0, 1.0)
+    state = cells.mean_score
     found = []
     for number, (stage, text) in enumerate(zip(stages.stages, texts, strict=True)):
         trees = parse_trees(text)

@@ -6,16 +6,16 @@ import json
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tables_of_rows import rows
+from tables_of_rows import Rows, rows
 
 from mcspark import MulticalibratorModel
 from mcspark.core.additive import AdditiveForm
 from mcspark.core.cells import Cells
 from mcspark.core.groups import Family, FittedGroups
 from mcspark.core.levels import ScoreBins
-from mcspark.core.lightgbm_text import map_thresholds, parse_trees
+from mcspark.core.lightgbm_text import map_thresholds, parse_trees, score_threshold
 from mcspark.core.rounds import TrainingTable, TreeSettings, loss_at
 from mcspark.core.stages import Stage, Stages
 from mcspark.ml.driver_training import DriverTrainer
@@ -67,7 +67,13 @@ def test_calibrated_scores_lie_in_the_unit_interval_and_survive_a_file(stages, t
     assert json.dumps(_plain(loaded)) == text
 
 
+BELOW_AN_EDGE = Rows(
+    np.array([0.5625, np.nextafter(0.55, 0)]), np.array([0.0, 1.0]), np.ones(2), np.zeros((2, 3), dtype=bool)
+)
+
+
 @given(rows(least=4), st.floats(0.05, 1.0), st.integers(1, 12))
+@example(BELOW_AN_EDGE, 1.0, 1)
 @settings(max_examples=60, deadline=None)
 def test_the_loss_on_the_rows_learned_from_never_grows(table, rate, trees):
     """Squared loss, no early stopping, and the cut to [0, 1] at the end."""
@@ -75,15 +81,14 @@ def test_the_loss_on_the_rows_learned_from_never_grows(table, rate, trees):
         table.score, table.label, table.member, bins=ScoreBins.uniform(20), weight=table.weight
     )
     cells = cells.take(cells.weight > 0)
-    state = np.clip(cells.score / cells.weight, 0, 1)
+    state = cells.mean_score
     training = TrainingTable(
         place=cells.bin, signature=cells.signature, membership=cells.membership,
         target=cells.label / cells.weight - state, weight=cells.weight, stop=np.zeros(len(cells), dtype=bool),
         offset=None, min_weight_in_leaf=1e-3, rows=cells.n, unit=1.0,
     )  # fmt: skip
     text = DriverTrainer()(training, TreeSettings(learning_rate=rate, max_trees=trees))
-    edges = cells.bins.edges()
-    text = map_thresholds(text, 0, lambda place: float(edges[int(np.floor(place)) + 1]) - 1e-12)
+    text = map_thresholds(text, 0, score_threshold(cells.bins.edges()))
     form = AdditiveForm.from_trees(parse_trees(text), 3)
     after = Stages((Stage("identity", form, trees),), cells.groups)
     moved = after.apply_signatures(state, cells.signature, cells.membership)

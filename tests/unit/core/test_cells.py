@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,3 +149,23 @@ def test_group_sums_of_a_value_of_ones_own():
     cells = Cells.from_rows(bins=BINS, groups=("a", "b"), **table)
     assert cells.groups == ("a", "b")
     assert_allclose(cells.group_sums_of(cells.n * 10).sum(axis=1), [20, 20])
+
+
+@pytest.mark.parametrize("depth", [0, 3])
+def test_the_mean_score_of_a_cell_stays_in_its_bin(depth):
+    """Scores of two decimals are edges of bins, and the sums of a large population are rounded."""
+    rng = np.random.default_rng(5)
+    score = np.repeat(np.arange(100) / 100, 9)
+    weight = rng.integers(1, 8, len(score)).astype(float)
+    bins = ScoreBins(100, (depth,) * 100)
+    cells = Cells.from_rows(score, score, np.zeros((len(score), 0), bool), bins=bins, weight=weight)
+    rounded = replace(cells, score=np.rint(cells.score * 2.0**30) / 2.0**30)
+    assert np.count_nonzero(bins.assign(np.clip(rounded.score / rounded.weight, 0, 1)) != cells.bin) > 20
+    assert_array_equal(bins.assign(rounded.mean_score), cells.bin)
+    assert_allclose(rounded.mean_score, np.unique(score), atol=1e-8)
+
+
+def test_cells_of_several_bins_stand_at_their_mean_wherever_it_is():
+    score = np.array([0.1, 0.5, 0.9])
+    cells = Cells.from_rows(score, score, np.zeros((3, 0), bool), bins=BINS).merged(np.array([0, 0, 0]))
+    assert cells.mean_score == pytest.approx([0.5])

@@ -144,6 +144,20 @@ def test_a_cell_moves_as_its_rows_do_in_the_first_round(cells, fit):
     assert loss_at(stop, mean) == pytest.approx(stop.loss(), abs=1e-14)
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_scores_of_two_decimals_move_as_their_rows_do(rounds):
+    """Rows on the edges of bins, and sums rounded as those of a large population are."""
+    score, label, member, weight, role = population()
+    score = np.round(score, 2)
+    cells = Cells.from_rows(score, label, member, bins=ScoreBins.uniform(300), weight=weight, role=role)
+    rounded = replace(cells, score=np.rint(cells.score * 2.0**30) / 2.0**30)
+    found = fit_stages(rounded, FAST, official, rounds)
+    stop = role == Role.early_stopping
+    moved = found.stages.apply(score[stop], member[stop])
+    expected = np.average((moved - label[stop]) ** 2, weights=weight[stop])
+    assert found.rounds[len(found.stages.stages) - 1].loss_after == pytest.approx(expected, abs=1e-7)
+
+
 @pytest.mark.parametrize(("weighted", "tolerance"), [(False, 1e-9), (True, 0.02)])
 def test_gain_and_its_noise_are_those_of_the_rows(weighted, tolerance):
     """The noise is exact for equal weights; within a cell, weights and residuals are taken as unrelated."""
