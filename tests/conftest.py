@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# One run of the gate says what the next one says; `--hypothesis-profile=search` tries other inputs each time.
+settings.register_profile("gate", derandomize=True)
+settings.register_profile("search", derandomize=False)
+settings.load_profile("gate")
 
 
 @pytest.fixture(scope="session")
