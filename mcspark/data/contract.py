@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.config import ScoredTable, quote_identifier
+from mcspark.config import quote_identifier
 from mcspark.data.names import shown
 from mcspark.errors import ContractError
 from mcspark.runtime.columns import column
+
+if TYPE_CHECKING:
+    from mcspark.config import ScoredTable
 
 NOISE = 1e-9
 """A score or label this little outside [0, 1] is rounding noise: clipped and counted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +23,14 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from mcspark.config import Groups
-from mcspark.config.identifiers import quote_identifier
-from mcspark.config.predicates import check_predicate
+from mcspark.config import quote_identifier
 from mcspark.core.groups import Category, Family, FittedGroups, Kind
 from mcspark.core.levels import IntArray
 from mcspark.errors import ContractError
 from mcspark.runtime.columns import column
+
+if TYPE_CHECKING:
+    from mcspark.config import Groups
 
 MAX_CATEGORIES = 10_000
 """A column with more distinct values than this is no group column."""
@@ -56,6 +57,8 @@ class GroupSet:
     @classmethod
     def from_config(cls, groups: Groups | Mapping[str, Any]) -> GroupSet:
         """Definitions from the ``groups`` section of a configuration, as a model or a plain mapping."""
+        from mcspark.config import Groups, check_predicate  # noqa: PLC0415  (workers need no parsers)
+
         section = groups if isinstance(groups, Groups) else Groups.model_validate(groups)
         families = []
         for spec in section.columns:
