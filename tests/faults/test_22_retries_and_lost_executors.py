@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,9 @@ def test_an_executor_lost_in_training_is_exit_75_and_no_model_is_saved(cluster, 
     assert "killed" in told, (done.summary, done.log[-3000:])
     assert (done.exit_code, done.summary["status"]) == (75, "transient"), (done.summary, done.log[-3000:])
     assert "try again in a new process" in done.error.lower()
+    manifests = [json.loads(file.read_text()) for file in cluster.world.out.rglob("*_manifests/*.json")]
+    (lost,) = (manifest for manifest in manifests if manifest["status"] != "ok")
+    assert (lost["status"], lost["exit_code"], lost["error"]) == ("transient", 75, done.error)
     assert content(cluster.world.root / "model") == content(ready / "model")
     before = cluster.here.output(cluster.scored_here)
     assert read(cluster.world.out / "calibrated" / f"ds={DAY}").equals(before)

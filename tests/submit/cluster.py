@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -34,13 +33,10 @@ class Cluster:
         For `--master`.
     page
         The master's page.
-    workers
-        Process ids.
     """
 
     url: str
     page: str
-    workers: tuple[int, ...]
 
     def state(self) -> dict[str, Any]:
         """What the master says of itself."""
@@ -48,37 +44,6 @@ class Cluster:
             state = json.load(answer)
         assert isinstance(state, dict)
         return state
-
-    def executors(self) -> dict[int, float]:
-        """Process id of each executor, with the seconds of work it has done."""
-        ticks = os.sysconf("SC_CLK_TCK")
-        found = {}
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdecimal():
-                continue
-            with contextlib.suppress(OSError):  # it has just ended
-                after_name = (folder / "stat").read_text().rpartition(")")[2].split()
-                words = (folder / "cmdline").read_bytes().split(b"\0")
-                if int(after_name[1]) in self.workers and any(
-                    word.endswith(b"CoarseGrainedExecutorBackend") for word in words
-                ):
-                    found[int(folder.name)] = (int(after_name[11]) + int(after_name[12])) / ticks
-        return found
-
-    def busiest(self, seconds: float = 0.3) -> int | None:
-        """Process id of the executor that works most in so many seconds."""
-        before = self.executors()
-        time.sleep(seconds)
-        worked = {pid: done - before.get(pid, 0.0) for pid, done in self.executors().items()}
-        return max(worked, key=lambda pid: worked[pid], default=None)
-
-    def trainer(self) -> int | None:
-        """Process id of an executor that has loaded LightGBM's native library."""
-        for pid in self.executors():
-            with contextlib.suppress(OSError):
-                if "lib_lightgbm" in Path(f"/proc/{pid}/maps").read_text():
-                    return pid
-        return None
 
 
 @contextlib.contextmanager
@@ -89,15 +54,14 @@ def standalone(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[C
     with contextlib.ExitStack() as stack:
         options = ["--host", HOST, "--port", str(port), "--webui-port", str(page)]
         master = stack.enter_context(_started(folder, "master", MASTER, *options))
-        cluster = Cluster(url, f"http://{HOST}:{page}", ())
+        cluster = Cluster(url, f"http://{HOST}:{page}")
         _wait(master, lambda: cluster.state()["status"] == "ALIVE")
-        processes = []
         for i in range(workers):
             options = ["--host", HOST, "--cores", "1", "--memory", memory, "--webui-port", "0"]
             options += ["--work-dir", str(folder / f"work-{i}"), url]
-            processes.append(stack.enter_context(_started(folder, f"worker-{i}", WORKER, *options)))
+            stack.enter_context(_started(folder, f"worker-{i}", WORKER, *options))
         _wait(master, lambda: cluster.state()["aliveworkers"] == workers)
-        yield Cluster(url, cluster.page, tuple(process.pid for process in processes))
+        yield cluster
 
 
 def _free_ports(count: int) -> list[int]:

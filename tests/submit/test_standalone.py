@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
-import threading
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -233,60 +226,3 @@ def test_a_native_library_that_does_not_load_is_found_before_the_work(
     assert "native library does not load on executor " in done.summary["error"]
     assert "/dev/null/nowhere" in done.summary["error"]
     assert " on 127.0.0.1: UnsatisfiedLinkError" in done.summary["error"]
-
-
-@contextlib.contextmanager
-def executor_lost(
-    log: Path, line: str, choose: Callable[[], int | None], delay: float = 0.0
-) -> Iterator[None]:
-    """Kill, by its id, the executor that is chosen after the line has come in the log of a running job."""
-    killed: list[int] = []
-
-    def kill() -> None:
-        deadline = time.monotonic() + 120
-        while not killed and time.monotonic() < deadline:
-            if log.exists() and line in log.read_text() and (chosen := choose()):
-                time.sleep(delay)
-                os.kill(chosen, signal.SIGKILL)
-                killed.append(chosen)
-            time.sleep(0.05)
-
-    killer = threading.Thread(target=kill, daemon=True)
-    killer.start()
-    yield
-    assert killed, f"no executor was killed; the end of the log:\n{log.read_text()[-3000:]}"
-    assert "Lost executor" in log.read_text().partition(line)[2], "the job did not notice"
-
-
-def test_an_executor_killed_while_writing_costs_no_row(
-    calibrated: Any, cluster: Cluster, on_cluster: Any, tables: Path, tmp_path: Path
-) -> None:
-    config = write_config(tmp_path, tables, model={"path": calibrated[1]["paths"]["model"]})
-    log = tmp_path / "log"
-    with executor_lost(log, "write the calibrated scores", cluster.busiest):
-        done = on_cluster("score", "--config", config, log=log)
-    assert done.exit_code == 0, done.stderr[-3000:]
-    assert done.summary["rows"] == {**done.summary["rows"], "in": ROWS, "scored": ROWS, "rejected": 0}
-    scored, expected = output(done.summary), output(calibrated[1])
-    assert scored[KEY].equals(expected[KEY])
-    np.testing.assert_allclose(scored["calibrated_score"], expected["calibrated_score"], rtol=0, atol=1e-12)
-
-
-def test_an_executor_killed_while_training_is_tried_again_with_the_same_result(
-    calibrated: Any, cluster: Cluster, on_cluster: Any, jars: tuple[str, str], tables: Path, tmp_path: Path
-) -> None:
-    """A fit does not survive the loss: the job says so and leaves everything; the next run mends it."""
-    config = write_config(tmp_path, tables)
-    log = tmp_path / "log"
-    long = ("--set", "calibrator.max_trees=60000", "--set", "calibrator.early_stopping_rounds=60000")
-    with executor_lost(log, "learn the calibrator", cluster.trainer, delay=2.0):
-        lost = on_cluster("calibrate", "--config", config, *long, options=jars, log=log)
-    assert (lost.exit_code, lost.summary["status"]) == (75, "transient"), lost.stderr[-3000:]
-    (manifest,) = (tmp_path / "_calibrated_manifests").iterdir()
-    told = json.loads(manifest.read_text())
-    assert (told["status"], told["exit_code"], told["error"]) == ("transient", 75, lost.summary["error"])
-    assert {path.name for path in tmp_path.iterdir()} == {"_calibrated_manifests", "run.yaml", "log"}
-    again = on_cluster("calibrate", "--config", config, options=jars)
-    assert again.exit_code == 0, again.stderr[-3000:]
-    assert again.summary["metrics"] == calibrated[1]["metrics"]
-    assert output(again.summary).equals(output(calibrated[1]))
