@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
@@ -65,7 +64,6 @@ def submit(
     env: Mapping[str, str | None] | None = None,
     timeout: float = 300,
     cwd: Path | None = None,
-    log: Path | None = None,
 ) -> Submitted:
     """Run `spark-submit [options] script [arguments]`.
 
@@ -87,8 +85,6 @@ def submit(
         Seconds after which the test fails; a job that hangs is a bug.
     cwd
         Working directory; by default the checkout.
-    log
-        File for stderr, to be read while the job runs.
     """
     command = [_spark_submit()]
     if master is not None:
@@ -97,19 +93,16 @@ def submit(
         command += ["--conf", f"{key}={value}"]
     command += [*options, str(ROOT / script), *(str(argument) for argument in arguments)]
     start = time.monotonic()
-    with (
-        log.open("w") if log else contextlib.nullcontext(subprocess.PIPE) as errors,
-        subprocess.Popen(
-            command,
-            env=environment(env or {}),
-            cwd=cwd or ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        ) as process,
-    ):
+    with subprocess.Popen(
+        command,
+        env=environment(env or {}),
+        cwd=cwd or ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
         try:
             stdout, stderr = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -117,10 +110,8 @@ def submit(
             stdout, stderr = process.communicate()
             raise AssertionError(
                 f"spark-submit {script} still ran after {timeout:.0f} s; the end of its stderr:\n"
-                f"{(log.read_text() if log else stderr)[-3000:]}"
+                f"{stderr[-3000:]}"
             ) from None
-    if log:
-        stderr = log.read_text()
     return Submitted(process.returncode, stdout, stderr, time.monotonic() - start)
 
 
