@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
-from mcspark.config.identifiers import quote_identifier, unrendered
+from mcspark.identifiers import quote_identifier, unrendered
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from mcspark.config.identifiers import check_column, check_path, check_table
+from mcspark.identifiers import check_column, check_path, check_table
 
 
 class Section(BaseModel):

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from mcspark.config.identifiers import check_identifier, check_partition_value
 from mcspark.config.section import Column, Columns, Path, Section, TableName
+from mcspark.identifiers import check_identifier, check_partition_value
 
 ADDED_COLUMNS = ("calibrated_score", "split")
 """The columns that a job adds to the key, score, label and weight of its output."""

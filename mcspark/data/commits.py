@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
-from mcspark.config import quote_identifier, quote_table
 from mcspark.data.lake import LakeTable, condition
 from mcspark.data.pointer import RUNS
 from mcspark.data.target import Target, described
 from mcspark.errors import ContractError, TransientError
+from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.files import Files
 
 

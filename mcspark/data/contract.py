@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.config import quote_identifier
 from mcspark.data.names import shown
 from mcspark.errors import ContractError
+from mcspark.identifiers import quote_identifier
 from mcspark.runtime.columns import column
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import structlog
 from pyspark.sql import SparkSession
 
-from mcspark.config import check_run_id
+from mcspark.identifiers import check_run_id
 from mcspark.runtime.files import Files, beside, leaf
 from mcspark.runtime.untrusted import read_json
 

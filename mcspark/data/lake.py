@@ -21,8 +21,8 @@ from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from mcspark.config import quote_identifier, quote_table
 from mcspark.errors import ContractError, OutputHeldError, TransientError
+from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, java_reason, leaf, parent
 

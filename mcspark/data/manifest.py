@@ -12,8 +12,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from mcspark.config import check_run_id, redact
+from mcspark.config import redact
 from mcspark.errors import ContractError
+from mcspark.identifiers import check_run_id
 from mcspark.runtime.files import Files, beside, leaf
 from mcspark.runtime.untrusted import read_json
 

@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping
 from itertools import count
 
-from mcspark.config import check_run_id
 from mcspark.errors import ContractError
+from mcspark.identifiers import check_run_id
 from mcspark.runtime.files import Files, parent
 from mcspark.runtime.untrusted import read_json
 

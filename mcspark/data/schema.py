@@ -17,9 +17,10 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from mcspark.config import AttributeTable, ScoredTable, quote_identifier
+from mcspark.config import AttributeTable, ScoredTable
 from mcspark.data.names import close_to
 from mcspark.errors import ContractError
+from mcspark.identifiers import quote_identifier
 
 log = structlog.get_logger(__name__)
 

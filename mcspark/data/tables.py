@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from mcspark.config import AttributeTable, ScoredTable, quote_table
+from mcspark.config import AttributeTable, ScoredTable
 from mcspark.data.drift import csv_header, decoded, files_of, refuse_parquet_drift
 from mcspark.data.names import close_to, differing_in_case
 from mcspark.data.pointer import pointed_folders
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.identifiers import quote_table
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, java_reason, parent
 

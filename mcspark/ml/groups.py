@@ -23,10 +23,10 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from mcspark.config import quote_identifier
 from mcspark.core.groups import Category, Family, FittedGroups, Kind
 from mcspark.core.levels import IntArray
 from mcspark.errors import ContractError
+from mcspark.identifiers import quote_identifier
 from mcspark.runtime.columns import column
 
 if TYPE_CHECKING:

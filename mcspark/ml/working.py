@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.config import quote_identifier
 from mcspark.core.cells import Role
 from mcspark.errors import ContractError
+from mcspark.identifiers import quote_identifier
 from mcspark.ml.cells import ScoredColumns
 
 WORKING = ScoredColumns("__score", "__label", "__weight", "__split")

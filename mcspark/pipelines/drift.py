@@ -10,11 +10,12 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from mcspark.config import Drift, check_run_id, quote_table
+from mcspark.config import Drift
 from mcspark.data.lake import PROVIDERS, by_path
 from mcspark.data.manifest import read_manifest
 from mcspark.data.tables import unreadable_is_refused
 from mcspark.errors import ContractError
+from mcspark.identifiers import check_run_id, quote_table
 from mcspark.report.metrics_table import BEFORE, MetricsTable
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from mcspark.config import quote_identifier
+from mcspark.identifiers import quote_identifier
 
 
 def column(name: str) -> Column:

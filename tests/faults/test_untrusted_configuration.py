@@ -74,7 +74,7 @@ def test_a_group_named_like_markup_shows_as_text(world):
 
 @pytest.mark.parametrize("run_id", ["../x", "a/b", "", ".hidden", "x" * 200])
 def test_run_ids_that_would_leave_their_folder_are_refused(run_id):
-    from mcspark.config import check_run_id
+    from mcspark.identifiers import check_run_id
 
     with pytest.raises(ValueError, match="not safe as a file name"):
         check_run_id(run_id)

@@ -2,8 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcspark.config import check_run_id, quote_identifier, quote_table
-from mcspark.config.identifiers import check_identifier, check_partition_value
+from mcspark.identifiers import (
+    check_identifier,
+    check_partition_value,
+    check_run_id,
+    quote_identifier,
+    quote_table,
+)
 
 
 @pytest.mark.parametrize(
