@@ -23,13 +23,14 @@ from mcspark.core.calibration_error import level_errors
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells import SUMS, Cells, Role
 from mcspark.core.noise import noise_floor
-from mcspark.core.rounds import Train, TreeSettings, check_saturation, fit_stages
+from mcspark.core.rounds import check_saturation, fit_stages
 from mcspark.core.smooth_ece import group_smooth_ece
 from mcspark.core.solvers.lsboost import fit_lsboost
 from mcspark.core.solvers.mcboost import fit_mcboost
 from mcspark.core.solvers.multiaccuracy import PENALTIES, multiaccuracy_path
 from mcspark.core.solvers.squarelev import fit_squarelev
 from mcspark.core.stages import Stages
+from mcspark.core.training_table import Train, TreeSettings
 
 FLOOR_DRAWS = 100
 """Simulations of the noise floor of each result."""

@@ -11,8 +11,8 @@ from mcspark.core.additive import AdditiveForm
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import FloatArray
 from mcspark.core.lightgbm_text import parse_trees
-from mcspark.core.rounds import lighter
 from mcspark.core.stages import Link, Stages, corrected, logit
+from mcspark.core.training_table import lighter
 
 POINTS = 32
 """Numbers of trees at which the loss is computed, beside none; denser where the trees are few."""

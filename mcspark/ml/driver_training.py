@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.core.training_table import TrainingTable, TreeSettings
 from mcspark.errors import TransientError
 from mcspark.ml.trees import check_table
 from mcspark.runtime.progress import tell
@@ -54,7 +54,7 @@ class DriverTrainer:
     timeout_seconds: float | None = None
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
-        """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``)."""
+        """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``)."""
         import lightgbm  # noqa: PLC0415  (optional)
 
         check_table(table)
@@ -83,6 +83,7 @@ class DriverTrainer:
             "min_data_in_leaf": 1,
             "min_data_in_bin": 1,
             "min_sum_hessian_in_leaf": table.min_weight_in_leaf,
+            "max_delta_step": settings.max_step,
             "max_bin": max(len(np.unique(table.place)) + 2, 16),
             "bin_construct_sample_cnt": len(table.place) + 1,
             "feature_pre_filter": False,

@@ -15,16 +15,10 @@ from pyspark.sql import DataFrame
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells import Cells
 from mcspark.core.groups import FittedGroups
-from mcspark.core.rounds import (
-    Round,
-    StagesFit,
-    Train,
-    TreeSettings,
-    check_saturation,
-    fit_stages,
-)
+from mcspark.core.rounds import Round, StagesFit, check_saturation, fit_stages
 from mcspark.core.stages import Stages
 from mcspark.core.training_curve import CurvePoint, training_curve
+from mcspark.core.training_table import Train, TreeSettings
 from mcspark.errors import ContractError
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.fit_summary import FitSummary, trees_of
@@ -56,7 +50,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
     predictionCol : str
         Column that the model adds, default ``calibrated_score``.
     learningRate, featureFraction, maxTrees, earlyStoppingRounds, link, minRowsInLeaf, seed
-        See :class:`mcspark.core.rounds.TreeSettings`.
+        See :class:`mcspark.core.training_table.TreeSettings`.
     rounds : str or int
         A whole number, or ``auto``.
     refit : bool
@@ -120,7 +114,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         groups : FittedGroups
             The groups that the cells' membership is about.
         train : callable
-            See :data:`mcspark.core.rounds.Train`.
+            See :data:`mcspark.core.training_table.Train`.
         saturation : bool
             Whether to run the calibrator once more on its own output and measure the gain.
         """
@@ -134,6 +128,8 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
             log.warning(
                 "nothing was gained on held-out rows: the score ships as it is", rounds=len(fit.rounds)
             )
+        elif self.settings.refit and not fit.refitted:
+            log.warning("the refit lost where it had learned: the trees stay as they were chosen")
         again = check_saturation(cells, fit.stages, self.settings, train) if saturation else None
         model = MulticalibratorModel(groups, fit.stages, method="trees", texts=fit.texts)
         model.summary = FitSummary(

@@ -19,7 +19,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from mcspark.core.cells import Role
 from mcspark.core.groups import FittedGroups
 from mcspark.core.levels import ScoreBins
-from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.core.training_table import TrainingTable, TreeSettings
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.ml.levels import int_array, with_bin
@@ -59,7 +59,7 @@ class RowTrainer:
     _fitted: bool = field(default=False, init=False)
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
-        """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``)."""
+        """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``)."""
         if self._fitted or settings.link != "identity":
             return self.cells(table, settings)
         self._fitted = True

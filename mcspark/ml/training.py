@@ -6,7 +6,7 @@ import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.core.training_table import TrainingTable, TreeSettings
 from mcspark.errors import ConfigurationError
 from mcspark.ml import driver_training
 from mcspark.ml.trees import SynapseTrainer
@@ -40,7 +40,7 @@ class TreeTrainer:
         self._driver: driver_training.DriverTrainer | None = None
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
-        """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``).
+        """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``).
 
         Raises
         ------

@@ -23,7 +23,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from mcspark.core.levels import FloatArray
 from mcspark.core.lightgbm_text import Tree, keep_trees, parse_trees
-from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.core.training_table import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError
 from mcspark.runtime.executors import executors, slots
 from mcspark.runtime.watchdog import time_limit
@@ -52,7 +52,7 @@ class SynapseTrainer:
     timeout_seconds: float = 3600
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
-        """LightGBM text of one ensemble, cut at the best tree (see ``core.rounds.Train``)."""
+        """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``)."""
         check_table(table)
         repeated = _repeat_few(table)
         with time_limit(self.spark, self.timeout_seconds, "training the trees"):
@@ -116,6 +116,7 @@ def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
         binSampleCount=len(table.place) + 1,
         samplingMode="global",
         boostFromAverage=table.offset is None,
+        maxDeltaStep=settings.max_step,
         seed=settings.seed,
         deterministic=True,
         passThroughArgs="force_col_wise=true",

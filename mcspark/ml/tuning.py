@@ -23,8 +23,8 @@ import numpy as np
 import structlog
 
 from mcspark.core.cells import Cells
-from mcspark.core.rounds import Train
 from mcspark.core.sweep import Setting, Sweep, Trial
+from mcspark.core.training_table import Train
 from mcspark.runtime.progress import tell
 from mcspark.runtime.untrusted import read_json
 
@@ -74,7 +74,7 @@ class Engine:
     ----------
     name : str
     train : callable
-        See :data:`mcspark.core.rounds.Train`.
+        See :data:`mcspark.core.training_table.Train`.
     in_process : bool
         Whether ``train`` can be sent to another process.
     """

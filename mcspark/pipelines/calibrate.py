@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from mcspark.config import Config
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import base_levels
-from mcspark.core.rounds import Train
+from mcspark.core.training_table import Train
 from mcspark.data.lease import Lease
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline

@@ -16,8 +16,9 @@ from mcspark.core.cells import Cells
 from mcspark.core.groups import Family, FittedGroups
 from mcspark.core.levels import ScoreBins
 from mcspark.core.lightgbm_text import map_thresholds, parse_trees, score_threshold
-from mcspark.core.rounds import TrainingTable, TreeSettings, loss_at
+from mcspark.core.rounds import loss_at
 from mcspark.core.stages import Stage, Stages
+from mcspark.core.training_table import TrainingTable, TreeSettings
 from mcspark.ml.driver_training import DriverTrainer
 from mcspark.ml.persistence import _plain, model_from_text
 

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from mcspark.core.calibration_error import calibration_error
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import MAX_DEPTH, FloatArray, ScoreBins, base_levels, level_index, level_value
-from mcspark.core.rounds import TreeSettings, fit_stages
+from mcspark.core.rounds import fit_stages
+from mcspark.core.training_table import TreeSettings
 from mcspark.ml.trees import SynapseTrainer
 from mcspark.pipelines.benchmark.training import Rows, train_lightgbm
 

@@ -8,15 +8,16 @@ from dataclasses import replace
 import lightgbm as lgb
 import numpy as np
 import pytest
-from official_trainer import features, train_official
+from official_trainer import features, surprised, train_official
 
 from mcspark.core.additive import AdditiveForm
 from mcspark.core.calibration_error import calibration_error
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import ScoreBins
 from mcspark.core.lightgbm_text import parse_trees
-from mcspark.core.rounds import TrainingTable, TreeSettings, check_saturation, fit_stages
+from mcspark.core.rounds import check_saturation, fit_stages
 from mcspark.core.stages import Stages
+from mcspark.core.training_table import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError, TransientError
 from mcspark.ml.trees import SynapseTrainer, check_table, cut_at_best, held_out_curve
 
@@ -64,6 +65,12 @@ def test_the_best_iteration_is_that_of_official_lightgbm(trainer, link):
     form = AdditiveForm.from_trees(trees, 4)
     found = form.evaluate(table.place.astype(float), table.membership[table.signature])
     np.testing.assert_allclose(found, ours, rtol=0, atol=1e-12)
+
+
+def test_no_tree_moves_the_log_odds_by_more_than_one_before_it_is_shrunk(trainer):
+    settings = replace(SETTINGS, link="logit", learning_rate=0.5, max_trees=2)
+    trees = parse_trees(trainer(surprised(), settings))
+    assert [max(abs(tree.leaf_value)) for tree in trees] == pytest.approx([0.5] * 2, abs=1e-12)
 
 
 def test_at_the_cap_the_best_tree_is_found_here(trainer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lightgbm as lgb
 import numpy as np
 
-from mcspark.core.rounds import TrainingTable, TreeSettings
+from mcspark.core.training_table import TrainingTable, TreeSettings
 
 REPEATS = 3  # LightGBM's bins hold three rows at least: a cell alone in its bin must be kept apart
 
@@ -28,6 +28,7 @@ def train_official(table: TrainingTable, settings: TreeSettings) -> tuple[lgb.Bo
         "max_depth": 2,
         "min_data_in_leaf": 1,
         "min_sum_hessian_in_leaf": table.min_weight_in_leaf,
+        "max_delta_step": {"identity": 0.0, "logit": 1.0}[settings.link],
         "max_bin": max(len(np.unique(table.place)) + 2, 16),
         "bin_construct_sample_cnt": len(rows) + 1,
         "boost_from_average": table.offset is None,
@@ -59,6 +60,24 @@ def train_official(table: TrainingTable, settings: TreeSettings) -> tuple[lgb.Bo
 
 
 def official(table: TrainingTable, settings: TreeSettings) -> str:
-    """A ``core.rounds.Train``."""
+    """A ``core.training_table.Train``."""
     booster, best = train_official(table, settings)
     return booster.model_to_string(num_iteration=best)
+
+
+def surprised(cells: int = 300) -> TrainingTable:
+    """Labels of 1 where the log-odds begin at -6, of 0 where at 6: a Newton step goes 400 far."""
+    rng = np.random.default_rng(1)
+    low = rng.integers(0, 2, cells).astype(bool)
+    return TrainingTable(
+        place=rng.integers(0, 9, cells),
+        signature=low.astype(np.int64),
+        membership=np.array([[False], [True]]),
+        target=low.astype(np.float64),
+        weight=np.full(cells, 100.0),
+        stop=np.zeros(cells, dtype=bool),
+        offset=np.where(low, -6.0, 6.0),
+        min_weight_in_leaf=1e-3,
+        rows=np.full(cells, 100.0),
+        unit=1.0,
+    )

@@ -13,18 +13,9 @@ from official_trainer import features, official, train_official
 from mcspark.core.calibration_error import calibration_error
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import ScoreBins
-from mcspark.core.rounds import (
-    FEWEST_PLACES,
-    MOST_PLACES,
-    TreeSettings,
-    _told_apart,
-    _training_table,
-    check_saturation,
-    fit_stages,
-    judge,
-    loss_at,
-)
+from mcspark.core.rounds import check_saturation, fit_stages, judge, loss_at
 from mcspark.core.stages import SignatureScorer
+from mcspark.core.training_table import FEWEST_PLACES, MOST_PLACES, TreeSettings, told_apart, training_table
 
 FAST = TreeSettings(learning_rate=0.3, max_trees=60, early_stopping_rounds=10)
 
@@ -198,7 +189,7 @@ def test_the_text_is_the_stage_in_score_units(cells, fit):
 
 def test_the_best_iteration_and_no_other_is_kept(cells, fit):
     learning = cells.of_role(Role.fit, Role.early_stopping)
-    table = _training_table(learning, learning.score / learning.weight, learning.bin, FAST)
+    table = training_table(learning, learning.score / learning.weight, learning.bin, FAST)
     assert fit.stages.trees == train_official(table, FAST)[1]
 
 
@@ -303,10 +294,10 @@ def test_a_second_round_sees_the_calibrated_score(cells, fit):
 
 
 def test_places_of_a_later_round_part_every_distinct_value():
-    place, edges = _told_apart(np.array([0.2, 0.5, 0.2, 0.9]))
+    place, edges = told_apart(np.array([0.2, 0.5, 0.2, 0.9]))
     assert edges == pytest.approx([0, 0.35, 0.7, 1])
     assert place.tolist() == [0, 1, 0, 2]
-    place, edges = _told_apart(np.full(5, 0.4))
+    place, edges = told_apart(np.full(5, 0.4))
     assert edges.tolist() == [0.0, 1.0]
     assert place.tolist() == [0] * 5
 
@@ -330,9 +321,41 @@ def test_trees_tell_few_places_apart_equally_heavy():
 
 def test_refit_grows_the_chosen_number_of_trees_on_all_rows_that_are_not_test(cells, fit):
     found = fit_stages(cells, replace(FAST, refit=True), official)
+    assert found.refitted
+    assert not fit.refitted
     assert found.stages.trees == fit.stages.trees
     score, _, member, _, _ = population()
     assert not np.array_equal(found.stages.apply(score, member), fit.stages.apply(score, member))
+
+
+def test_a_refit_that_loses_where_it_has_learned_is_not_taken(cells, fit):
+    """Newton steps may run away from rows that the number of trees was never tried on."""
+
+    def astray(table, settings):
+        return official(table, settings) if table.stop.any() else model_text([0.9], 5)
+
+    found = fit_stages(cells, replace(FAST, refit=True), astray)
+    assert (found.refitted, found.texts) == (False, fit.texts)
+    score, _, member, _, _ = population()
+    np.testing.assert_array_equal(found.stages.apply(score, member), fit.stages.apply(score, member))
+
+
+def test_a_learning_rate_of_one_does_no_harm_on_the_logit_scale():
+    """Labels that steep scores did not expect: without a limit the trees of this fit diverge."""
+    rng = np.random.default_rng(5)
+    n = 9000
+    member = rng.random((n, 4)) < 0.4
+    odds = rng.normal(0, 4, n)
+    score = 1 / (1 + np.exp(-odds))
+    label = (rng.random(n) < 1 / (1 + np.exp(-odds / 2 - 2 * member[:, 0] + 2 * member[:, 1]))).astype(float)
+    role = rng.choice(3, n, p=[0.45, 0.25, 0.3])
+    cells = Cells.from_rows(score, label, member, bins=ScoreBins(60, (3,) * 60), role=role)
+    settings = TreeSettings(link="logit", learning_rate=1.0, refit=True)
+    found = fit_stages(cells, settings, official)
+    assert found.refitted
+    test = role == Role.test
+    before, after = (np.mean((s - label)[test] ** 2) for s in (score, found.stages.apply(score, member)))
+    assert after < 0.8 * before
 
 
 def test_signature_scores_are_those_of_rows(fit):
@@ -349,7 +372,7 @@ def test_many_cells_are_trained_on_in_fewer_places(monkeypatch):
         score, label, member, bins=ScoreBins(60, (3,) * 60), weight=weight, role=role
     ).of_role(Role.fit, Role.early_stopping)
     fine = fit_stages(cells, FAST, official)
-    monkeypatch.setattr("mcspark.core.rounds.MOST_TRAINING_CELLS", len(cells) // 2)
+    monkeypatch.setattr("mcspark.core.training_table.MOST_TRAINING_CELLS", len(cells) // 2)
     seen = []
 
     def watched(table, settings):
@@ -380,6 +403,6 @@ def test_many_cells_are_trained_on_in_fewer_places(monkeypatch):
 
 def test_places_stop_merging_where_no_score_would_be_told_from_another(monkeypatch):
     cells = cells_of(depth=2).of_role(Role.fit, Role.early_stopping)
-    monkeypatch.setattr("mcspark.core.rounds.MOST_TRAINING_CELLS", 1)
+    monkeypatch.setattr("mcspark.core.training_table.MOST_TRAINING_CELLS", 1)
     fit = fit_stages(cells, FAST, official)
     assert 2 < len(fit.stages.stages[0].form.thresholds) < FEWEST_PLACES

@@ -10,11 +10,12 @@ from sklearn.linear_model import Lasso, LinearRegression
 from mcspark.core.calibration_error import calibration_error, level_errors
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import ScoreBins, level_index, level_value
-from mcspark.core.rounds import TreeSettings, check_saturation, fit_stages
+from mcspark.core.rounds import check_saturation, fit_stages
 from mcspark.core.solvers.lsboost import fit_lsboost
 from mcspark.core.solvers.mcboost import fit_mcboost
 from mcspark.core.stages import Stages
 from mcspark.core.sweep import BUCKETS, PAPER_GRIDS, Limits, Sweep, Trial, recalibrated
+from mcspark.core.training_table import TreeSettings
 
 FAST = TreeSettings(learning_rate=0.3, max_trees=40, early_stopping_rounds=10)
 BINS = ScoreBins(60, (2,) * 60)

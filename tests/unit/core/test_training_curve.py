@@ -11,9 +11,10 @@ from official_trainer import features, official
 
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import ScoreBins
-from mcspark.core.rounds import TreeSettings, fit_stages
+from mcspark.core.rounds import fit_stages
 from mcspark.core.stages import Stages, logit
 from mcspark.core.training_curve import training_curve
+from mcspark.core.training_table import TreeSettings
 
 SETTINGS = TreeSettings(learning_rate=0.3, max_trees=40, early_stopping_rounds=8)
 
