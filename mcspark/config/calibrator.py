@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from mcspark.config.section import AsTuple, Column, Section, Seed, Share
 
@@ -89,6 +89,11 @@ class Calibrator(Section):
     training: Literal["cells", "rows"] = Field(
         "cells", description="Train on the table of sums (cells) or on every row."
     )
+    engine: Literal["synapseml", "lightgbm"] = Field(
+        "synapseml",
+        description="What grows the trees: SynapseML in the cluster, or the official LightGBM (extra "
+        "`sweep`) on the driver, which is sooner where cells are few.",
+    )
     score_bins: int = Field(
         255, ge=0, le=100_000, description="Wanted equally heavy score bins beside the level edges; 0: none."
     )
@@ -102,6 +107,13 @@ class Calibrator(Section):
     mcboost: McBoost = Field(McBoost(), description="Settings of mcboost.")
     lsboost: LsBoost = Field(LsBoost(), description="Settings of lsboost.")
     squarelev: SquareLev = Field(SquareLev(), description="Settings of squarelev.")
+
+    @field_validator("engine")
+    @classmethod
+    def _rows_stay_in_the_cluster(cls, value: str, info: ValidationInfo) -> str:
+        if value == "lightgbm" and info.data.get("training") == "rows":
+            raise ValueError("grows trees from cells alone; set calibrator.training: cells")
+        return value
 
     @field_validator("method", mode="before")
     @classmethod

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mcspark.core.training_table import TrainingTable, TreeSettings
-from mcspark.errors import TransientError
+from mcspark.errors import ConfigurationError, TransientError
 from mcspark.ml.trees import check_table
 from mcspark.runtime.progress import tell
 
@@ -28,6 +28,22 @@ def engine() -> str | None:
         return f"lightgbm {version('lightgbm')}"
     except PackageNotFoundError:
         return None
+
+
+def required(key: str) -> str:
+    """Name and version of the library, for the setting ``key`` that asks for it.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is not installed.
+    """
+    if (found := engine()) is None:
+        raise ConfigurationError(
+            f"{key} is lightgbm, but that package is not installed on the driver; install mcspark[sweep], or "
+            f"set {key}: synapseml"
+        )
+    return found
 
 
 def synapse() -> str:
@@ -45,7 +61,7 @@ class DriverTrainer:
     Parameters
     ----------
     threads : int
-        Of each fit.
+        Of each fit; the trees do not depend on it.
     timeout_seconds : float, optional
         Wall-clock limit of one ensemble.
     """

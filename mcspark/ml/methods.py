@@ -28,6 +28,7 @@ def _trees(c: Calibrator) -> Multicalibrator:
         rounds=str(c.rounds),
         minRowsInLeaf=c.min_rows_in_leaf,
         refit=c.refit,
+        engine=c.engine,
         seed=c.seed,
         timeoutSeconds=float(c.timeout_seconds),
     )

@@ -10,7 +10,7 @@ import pandas as pd
 import structlog
 from pyspark import keyword_only
 from pyspark.ml import Estimator, Model
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells import Cells
@@ -55,6 +55,8 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         A whole number, or ``auto``.
     refit : bool
         Choose the number of trees on the early-stopping rows, then grow them on those rows too.
+    engine : str
+        What grows the trees: ``synapseml`` in the cluster, or ``lightgbm`` on the driver.
     scoreBins : int
         Wanted number of equally heavy score bins beside the edges of the levels.
     levels : list of int
@@ -90,6 +92,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         seed: int = 1,
         levels: list[int] | None = None,
         refit: bool = False,
+        engine: str = "synapseml",
         timeoutSeconds: float = 3600.0,
     ) -> None:
         super().__init__()
@@ -100,8 +103,17 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
 
     def _fit(self, dataset: DataFrame) -> MulticalibratorModel:
         cells, groups = learning_cells(dataset, self)
-        trainer = TreeTrainer(dataset.sparkSession, self.getOrDefault("timeoutSeconds"))
-        return self.fit_cells(cells, groups, trainer)
+        return self.fit_cells(cells, groups, self.trainer(dataset.sparkSession))
+
+    def trainer(self, spark: SparkSession) -> TreeTrainer:
+        """What grows the trees of this estimator.
+
+        Raises
+        ------
+        ConfigurationError
+            If that is the official LightGBM, and it is not installed.
+        """
+        return TreeTrainer(spark, self.getOrDefault("timeoutSeconds"), self.getOrDefault("engine"))
 
     def fit_cells(
         self, cells: Cells, groups: FittedGroups, train: Train, *, saturation: bool = True

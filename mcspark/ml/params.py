@@ -43,6 +43,11 @@ _TREES: Table = {
         TypeConverters.toBoolean,
         False,
     ),
+    "engine": (
+        "what grows the trees: synapseml in the cluster, or lightgbm on the driver",
+        one_of("synapseml", "lightgbm"),
+        "synapseml",
+    ),
     "seed": ("seed of the training", whole(0), 1),
     "timeoutSeconds": ("wall-clock limit of training one ensemble", above_zero(1e9), 3600.0),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -21,23 +23,33 @@ class TreeTrainer:
 
     The library is built for x86-64 with glibc 2.27 or later and needs libgomp. Elsewhere the official
     LightGBM, if it is installed, trains on the cells, which are on the driver anyway: its text has the same
-    format, and its trees are the same up to the version of the library.
+    format, and its trees are the same up to the version of the library. It can also be asked for: where cells
+    are few, a Spark job for each ensemble costs more than the ensemble.
 
     Parameters
     ----------
     spark : SparkSession
-        With the SynapseML LightGBM classes.
+        With the SynapseML LightGBM classes, unless the official library was asked for.
     timeout_seconds : float
         Wall-clock limit of one ensemble.
+    engine : {'synapseml', 'lightgbm'}
+        What to begin with.
+
+    Raises
+    ------
+    ConfigurationError
+        If the official library was asked for and is not installed.
     """
 
-    def __init__(self, spark: SparkSession, timeout_seconds: float = 3600) -> None:
+    def __init__(self, spark: SparkSession, timeout_seconds: float = 3600, engine: str = "synapseml") -> None:
         self.spark = spark
         self.timeout_seconds = timeout_seconds
         self.engine = driver_training.synapse()
         """Name and version of what has trained."""
         self._synapse = SynapseTrainer(spark, timeout_seconds)
         self._driver: driver_training.DriverTrainer | None = None
+        if engine == "lightgbm":
+            self._train_on_driver(driver_training.required("calibrator.engine"))
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
         """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``).
@@ -70,5 +82,9 @@ class TreeTrainer:
                 "install mcspark[sweep] on the driver, which then trains on the cells"
             )
         log.warning("SynapseML does not load: the driver trains on the cells", reason=reason, engine=engine)
+        self._train_on_driver(engine)
+
+    def _train_on_driver(self, engine: str) -> None:
         self.engine = f"{engine} on the driver"
-        self._driver = driver_training.DriverTrainer(timeout_seconds=self.timeout_seconds)
+        cores = len(os.sched_getaffinity(0))  # nothing else runs there meanwhile
+        self._driver = driver_training.DriverTrainer(cores, self.timeout_seconds)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ _FEW_CELLS = 50_000
 _LOSS = {"identity": "regression", "logit": "cross_entropy"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class SynapseTrainer:
     """Trains ensembles in the Spark session, with a wall-clock limit.
 
@@ -50,6 +50,7 @@ class SynapseTrainer:
 
     spark: SparkSession
     timeout_seconds: float = 3600
+    _groups: tuple[NDArray[np.bool_], DataFrame] | None = field(default=None, init=False, repr=False)
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
         """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``)."""
@@ -77,17 +78,23 @@ class SynapseTrainer:
         if table.offset is not None:
             columns["offset"] = table.offset
         cells = self.spark.createDataFrame(pd.DataFrame(columns))
-        signatures = self.spark.createDataFrame(
-            [(i, sparse_groups(row)) for i, row in enumerate(table.membership)],
-            StructType([StructField("signature", IntegerType()), StructField("groups", VectorUDT())]),
-            verifySchema=False,
-        )
-        # Told the size, the assembler need not run a job to find it.
-        hint = VectorSizeHint(inputCol="groups", size=table.membership.shape[1], handleInvalid="optimistic")
         # A broadcast join and an ordered coalesce keep the order of the cells.
-        joined = cells.join(F.broadcast(hint.transform(signatures)), "signature")
+        joined = cells.join(F.broadcast(self._signatures(table.membership)), "signature")
         features = VectorAssembler(inputCols=["place", "groups"], outputCol="features").transform(joined)
         return self._in_one_part(features.drop("place", "groups", "signature"))
+
+    def _signatures(self, membership: NDArray[np.bool_]) -> DataFrame:
+        """The groups of each signature; all ensembles of a fit have the same, and they take long to send."""
+        if self._groups is None or self._groups[0] is not membership:
+            frame = self.spark.createDataFrame(
+                [(i, sparse_groups(row)) for i, row in enumerate(membership)],
+                StructType([StructField("signature", IntegerType()), StructField("groups", VectorUDT())]),
+                verifySchema=False,
+            )
+            # Told the size, the assembler need not run a job to find it.
+            hint = VectorSizeHint(inputCol="groups", size=membership.shape[1], handleInvalid="optimistic")
+            self._groups = membership, hint.transform(frame)
+        return self._groups[1]
 
     def _in_one_part(self, features: DataFrame) -> DataFrame:
         if not speculates(self.spark):

@@ -13,6 +13,7 @@ from mcspark.core.levels import base_levels
 from mcspark.core.training_table import Train
 from mcspark.data.lease import Lease
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.ml import driver_training
 from mcspark.ml.baselines import Baseline
 from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
@@ -20,7 +21,6 @@ from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.row_training import RowTrainer
 from mcspark.ml.scoring import with_calibrated
-from mcspark.ml.training import TreeTrainer
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.gate import refusal, unmet
 from mcspark.pipelines.inputs import Inputs, read_inputs
@@ -43,8 +43,19 @@ from mcspark.runtime.columns import column
 
 
 def needs_lightgbm(config: Config) -> bool:
-    """Whether trees are trained; the baselines are not LightGBM's."""
-    return config.calibrator.method == "trees"
+    """Whether SynapseML trains trees; the baselines have none.
+
+    Raises
+    ------
+    ConfigurationError
+        If the official LightGBM is to train them, and is not installed.
+    """
+    if config.calibrator.method != "trees":
+        return False
+    if config.calibrator.engine == "lightgbm":
+        driver_training.required("calibrator.engine")
+        return False
+    return True
 
 
 def calibrate(run: Run) -> dict[str, Any]:
@@ -114,7 +125,7 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
     with run.stage("fit", f"learn the calibrator ({config.calibrator.method})"):
         if isinstance(estimator, Baseline):
             return estimator.fit_cells(cells, groups), cells
-        trainer = TreeTrainer(run.spark, config.calibrator.timeout_seconds)
+        trainer = estimator.trainer(run.spark)
         train: Train = trainer
         if config.calibrator.training == "rows":
             train = RowTrainer(inputs.labelled, names, groups, cells.bins, trainer)

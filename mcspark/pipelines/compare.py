@@ -16,7 +16,7 @@ from mcspark.core.sweep import BUCKETS, PAPER_GRIDS, Limits, Setting, Sweep
 from mcspark.data.lease import Lease
 from mcspark.data.manifest import write_manifest
 from mcspark.data.sink import Publication, Target
-from mcspark.errors import ConfigurationError, ContractError
+from mcspark.errors import ContractError
 from mcspark.ml import driver_training
 from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
@@ -142,12 +142,8 @@ def needs_lightgbm(config: Config) -> bool:
 
 
 def _engine(run: Run) -> Engine:
-    wanted, found = run.config.compare.engine, driver_training.engine()
-    if wanted == "lightgbm" and found is None:
-        raise ConfigurationError(
-            "compare.engine is lightgbm, but that package is not installed on the driver; "
-            "install mcspark[sweep], or set compare.engine: synapseml"
-        )
+    wanted = run.config.compare.engine
+    found = driver_training.required("compare.engine") if wanted == "lightgbm" else driver_training.engine()
     if found is not None and wanted != "synapseml":
         return Engine(found, driver_training.DriverTrainer(), in_process=True)
     trainer = TreeTrainer(run.spark, run.config.calibrator.timeout_seconds)

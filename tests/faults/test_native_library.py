@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import lightgbm
+import pytest
 
 from mcspark.ml import training
 from mcspark.ml.trees import SynapseTrainer
@@ -49,6 +50,15 @@ def test_without_the_official_library_it_is_a_configuration_error(spark, world, 
 
 def test_synapse_is_named_where_it_trains(world):
     assert world.ran("calibrate").summary["engine"].startswith("synapseml 1.")
+
+
+def test_the_official_library_trains_where_it_is_asked_for(world):
+    done = world.ran("calibrate", calibrator={"engine": "lightgbm"})
+    assert done.summary["engine"] == f"lightgbm {lightgbm.__version__} on the driver"
+    by_synapse = world.ran("calibrate")
+    assert done.summary["stages"] == by_synapse.summary["stages"]
+    one, other = (d.summary["metrics"]["after"]["loss"] for d in (done, by_synapse))
+    assert one == pytest.approx(other, abs=1e-6)  # LightGBM 4 and 3.3
 
 
 def test_files_are_for_whom_the_umask_says(strange):

@@ -109,6 +109,17 @@ def test_an_estimator_fitted_twice_is_as_good_as_new(spark, fitted):
     assert again.stages.trees == fitted.model.stages.trees
 
 
+def test_either_engine_grows_the_same_trees(spark, fitted):
+    """The versions of the library differ; its splits do not."""
+    other = Multicalibrator(**SETTINGS, engine="lightgbm").fit(fitted.frame)
+    assert other.summary.engine.startswith("lightgbm 4")
+    assert other.stages.trees == fitted.model.stages.trees
+    scored = other.transform(fitted.frame).orderBy("id").toPandas()
+    np.testing.assert_allclose(
+        scored["calibrated_score"], fitted.scored["calibrated_score"], rtol=0, atol=1e-6
+    )
+
+
 def test_weight_two_is_the_row_twice(spark, fitted):
     table = people_table(1500, seed=6)
     twice = table.loc[np.repeat(table.index, table["w"].astype(int))].assign(w=1.0)

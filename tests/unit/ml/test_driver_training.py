@@ -20,6 +20,24 @@ def test_no_tree_moves_the_log_odds_by_more_than_one_before_it_is_shrunk(rate):
     assert [max(abs(tree.leaf_value)) for tree in trees] == pytest.approx([rate] * 3, abs=1e-12)
 
 
+def test_threads_do_not_change_a_tree():
+    rng = np.random.default_rng(3)
+    member = rng.random((200, 12)) < 0.3
+    place, signature = rng.integers(0, 100, 20_000), rng.integers(0, 200, 20_000)
+    wrong = 0.2 * member[signature, 0] - 0.3 * member[signature, 1] * (place > 50)
+    table = replace(
+        surprised(len(place)),
+        place=place, signature=signature, membership=member, offset=None,
+        target=wrong + rng.normal(0, 0.4, len(place)), stop=rng.random(len(place)) < 0.3,
+    )  # fmt: skip
+    one, two = (parse_trees(DriverTrainer(n)(table, TreeSettings(learning_rate=0.3))) for n in (1, 2))
+    assert len(one) == len(two) > 5
+    for first, second in zip(one, two, strict=True):
+        assert np.array_equal(first.split_feature, second.split_feature)
+        assert np.array_equal(first.threshold, second.threshold)
+        assert np.array_equal(first.leaf_value, second.leaf_value)
+
+
 def test_a_residual_is_met_in_one_step_however_large():
     table = surprised()
     away = np.where(table.membership[table.signature, 0], 5.0, -5.0)

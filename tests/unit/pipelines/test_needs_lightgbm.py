@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcspark.config import Config
+from mcspark.errors import ConfigurationError
 from mcspark.ml import driver_training
 from mcspark.pipelines import calibrate, compare
 
@@ -15,6 +16,18 @@ PLAIN = {"scored": {"path": "a", "key": ["id"]}, "attributes": [{"path": "b", "k
 def test_calibrate(method):
     config = Config.model_validate({**PLAIN, "calibrator": {"method": method}})
     assert calibrate.needs_lightgbm(config) is (method == "trees")
+
+
+@pytest.mark.parametrize("method", ["trees", "mcboost"])
+def test_calibrate_with_the_official_library(monkeypatch, method):
+    config = Config.model_validate({**PLAIN, "calibrator": {"method": method, "engine": "lightgbm"}})
+    assert calibrate.needs_lightgbm(config) is False
+    monkeypatch.setattr(driver_training, "engine", lambda: None)
+    if method == "trees":
+        with pytest.raises(ConfigurationError, match=r"calibrator\.engine is lightgbm.* mcspark\[sweep\]"):
+            calibrate.needs_lightgbm(config)
+    else:
+        assert calibrate.needs_lightgbm(config) is False
 
 
 @pytest.mark.parametrize(
