@@ -28,8 +28,8 @@ MOST_TRAINING_CELLS = 200_000
 FEWEST_PLACES = 32
 
 MOST_LOGITS = 1.0
-"""Most that a leaf may hold with the logit link, before it is shrunk. Near 0 and 1 the loss is all but flat:
-a Newton step overshoots there, the next one overshoots more, and the trees diverge."""
+"""Most by which one tree may move the log-odds of a row. Near 0 and 1 the loss is all but flat: a Newton step
+overshoots there, the next one overshoots more, and at a high learning rate the trees diverge."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class TreeSettings:
 
     @property
     def max_step(self) -> float:
-        """Most that a leaf may hold before it is shrunk; 0 is no limit."""
-        return MOST_LOGITS if self.link == "logit" else 0.0
+        """Most that a leaf may hold before it is shrunk by the learning rate; 0 is no limit."""
+        return MOST_LOGITS / self.learning_rate if self.link == "logit" else 0.0
 
 
 @dataclass(frozen=True)

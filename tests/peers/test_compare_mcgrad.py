@@ -12,7 +12,11 @@ from mcspark.acs.synthetic import write_synthetic
 SCRIPT = Path(__file__).with_name("compare_mcgrad.py")
 
 
-@pytest.mark.skipif(not (find_spec("uv") or shutil.which("uv")), reason="mcgrad's environment is made by uv")
+pytestmark = pytest.mark.skipif(
+    not (find_spec("uv") or shutil.which("uv")), reason="mcgrad's environment is made by uv"
+)
+
+
 def test_the_script_sets_both_side_by_side(spark, tmp_path):
     paths = write_synthetic(spark, str(tmp_path / "persons"), 20_000)
     key = "[SERIALNO, SPORDER]"
@@ -35,3 +39,17 @@ def test_the_script_sets_both_side_by_side(spark, tmp_path):
         assert found[name]["mc_error"] < before["mc_error"]
         assert 0 < found[name]["noise_floor"] < before["mc_error"]
         assert found[name]["seconds"]["fit"] > 0
+
+
+def test_several_populations_and_their_means():
+    command = [sys.executable, str(SCRIPT.with_name("populations.py")), "--rows", "6000", "--seeds", "2"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=600)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1 + 2 * 4 + 2 + 4
+    mean = {line[:10].strip(): [float(x) for x in line[10:].split()] for line in lines[-4:]}
+    for name in ("mcspark", "mcgrad"):
+        error, smooth, loss, seconds = mean[name]
+        assert mean["the truth"][2] < loss < mean["as it came"][2]
+        assert 0 < error < mean["as it came"][0]
+        assert 0 < smooth < mean["as it came"][1]
+        assert seconds > 0

@@ -67,10 +67,10 @@ def test_the_best_iteration_is_that_of_official_lightgbm(trainer, link):
     np.testing.assert_allclose(found, ours, rtol=0, atol=1e-12)
 
 
-def test_no_tree_moves_the_log_odds_by_more_than_one_before_it_is_shrunk(trainer):
+def test_no_tree_moves_the_log_odds_by_more_than_one(trainer):
     settings = replace(SETTINGS, link="logit", learning_rate=0.5, max_trees=2)
     trees = parse_trees(trainer(surprised(), settings))
-    assert [max(abs(tree.leaf_value)) for tree in trees] == pytest.approx([0.5] * 2, abs=1e-12)
+    assert [max(abs(tree.leaf_value)) for tree in trees] == pytest.approx([1.0] * 2, abs=1e-12)
 
 
 def test_at_the_cap_the_best_tree_is_found_here(trainer):

@@ -28,7 +28,7 @@ def train_official(table: TrainingTable, settings: TreeSettings) -> tuple[lgb.Bo
         "max_depth": 2,
         "min_data_in_leaf": 1,
         "min_sum_hessian_in_leaf": table.min_weight_in_leaf,
-        "max_delta_step": {"identity": 0.0, "logit": 1.0}[settings.link],
+        "max_delta_step": {"identity": 0.0, "logit": 1.0 / settings.learning_rate}[settings.link],
         "max_bin": max(len(np.unique(table.place)) + 2, 16),
         "bin_construct_sample_cnt": len(rows) + 1,
         "boost_from_average": table.offset is None,
