@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -12,6 +10,7 @@ from mcspark.core.training_table import TrainingTable, TreeSettings
 from mcspark.errors import ConfigurationError
 from mcspark.ml import driver_training
 from mcspark.ml.trees import SynapseTrainer
+from mcspark.runtime.executors import driver_cores
 from mcspark.runtime.failures import explained, native_failure
 from mcspark.runtime.progress import tell
 
@@ -86,5 +85,5 @@ class TreeTrainer:
 
     def _train_on_driver(self, engine: str) -> None:
         self.engine = f"{engine} on the driver"
-        cores = len(os.sched_getaffinity(0))  # nothing else runs there meanwhile
-        self._driver = driver_training.DriverTrainer(cores, self.timeout_seconds)
+        # Nothing else runs there meanwhile.
+        self._driver = driver_training.DriverTrainer(driver_cores(), self.timeout_seconds)

@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import multiprocessing
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -25,6 +24,7 @@ import structlog
 from mcspark.core.cells import Cells
 from mcspark.core.sweep import Setting, Sweep, Trial
 from mcspark.core.training_table import Train
+from mcspark.runtime.executors import driver_cores
 from mcspark.runtime.progress import tell
 from mcspark.runtime.untrusted import read_json
 
@@ -113,7 +113,7 @@ def workers(sweep: Sweep, engine: Engine, count: int | None = None) -> Iterator[
     engine : Engine
     count : int, optional
     """
-    n = count or len(os.sched_getaffinity(0))
+    n = count or driver_cores()
     shared = (sweep, engine.train if engine.in_process else None)
     # A forked copy of a process with a JVM behind it, or with threads, is not safe; a fresh one is.
     context = multiprocessing.get_context("spawn")

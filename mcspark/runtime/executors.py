@@ -1,13 +1,21 @@
-"""What the session's executors offer now: task slots and cores."""
+"""What the session's executors offer now, task slots and cores, and what the driver does."""
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from mcspark.errors import TransientError
+
+
+def driver_cores() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # a container may have fewer than the machine; macOS does not say
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
