@@ -85,7 +85,8 @@ class SynapseTrainer:
 
     def _signatures(self, membership: NDArray[np.bool_]) -> DataFrame:
         """The groups of each signature; all ensembles of a fit have the same, and they take long to send."""
-        if self._groups is None or self._groups[0] is not membership:
+        known = self._groups  # trials of a sweep share this trainer, each in a thread of its own
+        if known is None or known[0] is not membership:
             frame = self.spark.createDataFrame(
                 [(i, sparse_groups(row)) for i, row in enumerate(membership)],
                 StructType([StructField("signature", IntegerType()), StructField("groups", VectorUDT())]),
@@ -93,8 +94,8 @@ class SynapseTrainer:
             )
             # Told the size, the assembler need not run a job to find it.
             hint = VectorSizeHint(inputCol="groups", size=membership.shape[1], handleInvalid="optimistic")
-            self._groups = membership, hint.transform(frame)
-        return self._groups[1]
+            self._groups = known = membership, hint.transform(frame)
+        return known[1]
 
     def _in_one_part(self, features: DataFrame) -> DataFrame:
         if not speculates(self.spark):
