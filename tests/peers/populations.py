@@ -25,6 +25,7 @@ from mcspark.core.rounds import StagesFit, fit_stages
 from mcspark.core.smooth_ece import group_smooth_ece
 from mcspark.core.training_table import TreeSettings
 from mcspark.ml.driver_training import DriverTrainer
+from mcspark.runtime.executors import driver_cores
 
 LEVELS = 20
 BASE = base_levels([LEVELS, 100])
@@ -73,7 +74,7 @@ def _one(seed: int, options: argparse.Namespace) -> list[dict[str, object]]:
         score, label, groups, bins=ScoreBins.from_fine_weights(BASE, weights, 255), role=role
     )
     found = [
-        fit_stages(cells, TreeSettings(rate, link="logit", refit=True), DriverTrainer(threads=2), 3)
+        fit_stages(cells, TreeSettings(rate, link="logit", refit=True), DriverTrainer(driver_cores()), 3)
         for rate in LEARNING_RATES
     ]
     stages = min(found, key=_held_out).stages
