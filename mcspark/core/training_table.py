@@ -63,6 +63,11 @@ class TreeSettings:
     refit: bool = False
 
     @property
+    def objective(self) -> str:
+        """LightGBM's name of the loss."""
+        return {"identity": "regression", "logit": "cross_entropy"}[self.link]
+
+    @property
     def max_step(self) -> float:
         """Most that a leaf may hold before it is shrunk by the learning rate; 0 is no limit."""
         return MOST_LOGITS / self.learning_rate if self.link == "logit" else 0.0

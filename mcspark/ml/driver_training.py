@@ -19,8 +19,6 @@ from mcspark.errors import ConfigurationError, TransientError
 from mcspark.ml.trees import check_table
 from mcspark.runtime.progress import tell
 
-_LOSS = {"identity": "regression", "logit": "cross_entropy"}
-
 
 def engine() -> str | None:
     """Name and version of the library; None where it is not installed."""
@@ -91,7 +89,7 @@ class DriverTrainer:
 
     def _parameters(self, table: TrainingTable, settings: TreeSettings) -> dict[str, Any]:
         return {
-            "objective": _LOSS[settings.link],
+            "objective": settings.objective,
             "learning_rate": settings.learning_rate,
             "feature_fraction": settings.feature_fraction,
             "num_leaves": 4,

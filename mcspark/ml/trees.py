@@ -33,8 +33,6 @@ _MIN_ROWS_IN_BIN = 3
 
 _FEW_CELLS = 50_000
 
-_LOSS = {"identity": "regression", "logit": "cross_entropy"}
-
 
 @dataclass
 class SynapseTrainer:
@@ -109,7 +107,7 @@ def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
     from synapse.ml.lightgbm import LightGBMRegressor  # noqa: PLC0415  (scoring needs no SynapseML)
 
     estimator = LightGBMRegressor(
-        objective=_LOSS[settings.link],
+        objective=settings.objective,
         featuresCol="features",
         labelCol="target",
         weightCol="weight",
