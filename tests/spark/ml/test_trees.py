@@ -8,12 +8,11 @@ from dataclasses import replace
 import lightgbm as lgb
 import numpy as np
 import pytest
+from miscalibrated import counterexample
 from official_trainer import features, surprised, train_official
 
 from mcspark.core.additive import AdditiveForm
 from mcspark.core.calibration_error import calibration_error
-from mcspark.core.cells import Cells, Role
-from mcspark.core.levels import ScoreBins
 from mcspark.core.lightgbm_text import parse_trees
 from mcspark.core.rounds import check_saturation, fit_stages
 from mcspark.core.stages import Stages
@@ -168,19 +167,9 @@ def test_a_fit_has_a_time_limit(spark, monkeypatch):
     assert given == [(spark, 3, "training the trees")]
 
 
-def counterexample(rows=120, gamma=0.5):
-    """The paper's three groups (section on applicability), balanced in every role."""
-    g = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], dtype=bool)
-    y = (1 - gamma) * (g @ [0.5, 0.25, 0.125]) + gamma * (g.sum(axis=1) % 2)
-    member, label = np.tile(g, (3 * rows, 1)), np.tile(y, 3 * rows)
-    role = np.repeat([Role.fit, Role.early_stopping, Role.test], 8 * rows)
-    score = np.full(len(label), 0.4)
-    return score, label, member, Cells.from_rows(score, label, member, bins=ScoreBins.uniform(60), role=role)
-
-
 def test_the_papers_counterexample(trainer):
     """One pass leaves MC error γ/4 and loss γ²/4 = ε_loss; a second pass, which `auto` finds, leaves none."""
-    score, label, member, cells = counterexample()
+    score, label, member, cells = counterexample(rows=120)
     settings = TreeSettings(learning_rate=0.5, max_trees=80, early_stopping_rounds=10)
     found = fit_stages(cells, settings, trainer, rounds="auto")
     assert len(found.stages.stages) >= 2

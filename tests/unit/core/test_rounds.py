@@ -8,6 +8,7 @@ import lightgbm as lgb
 import numpy as np
 import pytest
 from lightgbm_models import model_text
+from miscalibrated import FAST, cells_of, counterexample, population
 from official_trainer import features, official, train_official
 
 from mcspark.core.calibration_error import calibration_error
@@ -15,29 +16,7 @@ from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import ScoreBins
 from mcspark.core.rounds import check_saturation, fit_stages, judge, loss_at
 from mcspark.core.stages import SignatureScorer
-from mcspark.core.training_table import FEWEST_PLACES, MOST_PLACES, TreeSettings, told_apart, training_table
-
-FAST = TreeSettings(learning_rate=0.3, max_trees=60, early_stopping_rounds=10)
-
-
-def population(n=6000, seed=3):
-    """Scores that are wrong by group and by level, weights, and all three roles."""
-    rng = np.random.default_rng(seed)
-    member = rng.random((n, 4)) < [0.5, 0.3, 0.2, 0.1]
-    score = rng.random(n)
-    truth = np.clip(
-        score + 0.2 * member[:, 0] - 0.25 * member[:, 1] * (score > 0.5) + 0.1 * member[:, 3], 0, 1
-    )
-    label = (rng.random(n) < truth).astype(float)
-    return score, label, member, rng.integers(1, 6, n).astype(float), rng.choice(3, n, p=[0.45, 0.25, 0.3])
-
-
-def cells_of(rows=slice(None), depth=1):
-    score, label, member, weight, role = population()
-    bins = ScoreBins(60, (depth,) * 60)
-    return Cells.from_rows(
-        score[rows], label[rows], member[rows], bins=bins, weight=weight[rows], role=role[rows]
-    )
+from mcspark.core.training_table import TreeSettings, training_table
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +27,6 @@ def cells():
 @pytest.fixture(scope="module")
 def fit(cells):
     return fit_stages(cells, FAST, official)
-
-
-def counterexample(rows=160, gamma=0.5):
-    """The paper's three groups, balanced in each role: a constant score and labels with an XOR."""
-    g = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], dtype=bool)
-    y = (1 - gamma) * (g @ [0.5, 0.25, 0.125]) + gamma * (g.sum(axis=1) % 2)
-    member, label = np.tile(g, (3 * rows, 1)), np.tile(y, 3 * rows)
-    role = np.repeat([Role.fit, Role.early_stopping, Role.test], 8 * rows)
-    score = np.full(len(label), 0.4)
-    return score, label, member, Cells.from_rows(score, label, member, bins=ScoreBins.uniform(60), role=role)
 
 
 XOR = TreeSettings(learning_rate=0.5, max_trees=200, early_stopping_rounds=20)
@@ -293,32 +262,6 @@ def test_a_second_round_sees_the_calibrated_score(cells, fit):
     assert twice.rounds[1].loss_before == pytest.approx(twice.rounds[0].loss_after, abs=1e-12)
 
 
-def test_places_of_a_later_round_part_every_distinct_value():
-    place, edges = told_apart(np.array([0.2, 0.5, 0.2, 0.9]))
-    assert edges == pytest.approx([0, 0.35, 0.7, 1])
-    assert place.tolist() == [0, 1, 0, 2]
-    place, edges = told_apart(np.full(5, 0.4))
-    assert edges.tolist() == [0.0, 1.0]
-    assert place.tolist() == [0] * 5
-
-
-def test_trees_tell_few_places_apart_equally_heavy():
-    fine = cells_of(depth=3).of_role(Role.fit, Role.early_stopping)
-    seen = []
-
-    def watched(table, settings):
-        seen.append(table)
-        return official(table, settings)
-
-    fit_stages(fine, FAST, watched, rounds=2)
-    assert len(np.unique(fine.bin)) > 2 * MOST_PLACES
-    for table in seen:
-        share = np.bincount(table.place, weights=table.weight) / table.weight.sum()
-        assert 0.8 * MOST_PLACES < len(share) <= MOST_PLACES
-        # The scores of a later round that are clipped to 0 or 1 are a heavy place of their own.
-        assert np.sort(share)[-3] < 2.5 / MOST_PLACES
-
-
 def test_refit_grows_the_chosen_number_of_trees_on_all_rows_that_are_not_test(cells, fit):
     found = fit_stages(cells, replace(FAST, refit=True), official)
     assert found.refitted
@@ -363,46 +306,3 @@ def test_signature_scores_are_those_of_rows(fit):
     table, signature = np.unique(member, axis=0, return_inverse=True)
     fast = SignatureScorer(fit.stages, table)(score, signature.reshape(-1))
     np.testing.assert_allclose(fast, fit.stages.apply(score, member), rtol=0, atol=1e-15)
-
-
-def test_many_cells_are_trained_on_in_fewer_places(monkeypatch):
-    """Neighbouring bins become one place: as heavy as each other, and their edges still bin edges."""
-    score, label, member, weight, role = population(12_000)
-    cells = Cells.from_rows(
-        score, label, member, bins=ScoreBins(60, (3,) * 60), weight=weight, role=role
-    ).of_role(Role.fit, Role.early_stopping)
-    fine = fit_stages(cells, FAST, official)
-    monkeypatch.setattr("mcspark.core.training_table.MOST_TRAINING_CELLS", len(cells) // 2)
-    seen = []
-
-    def watched(table, settings):
-        seen.append(table)
-        return official(table, settings)
-
-    coarse = fit_stages(cells, FAST, watched)
-    table = seen[0]
-    assert len(table.place) <= len(cells) // 2
-    places = np.unique(table.place)
-    assert np.array_equal(places, np.arange(len(places)))
-    share = np.bincount(table.place, weights=table.weight) / table.weight.sum()
-    assert share.max() < 2 / len(places)
-    # Nothing of the rows is lost: their weight, and their residual.
-    assert table.weight.sum() == pytest.approx(cells.weight.sum(), rel=1e-12)
-    residual = float((table.weight * table.target).sum())
-    assert residual == pytest.approx(float((cells.label - cells.score).sum()), rel=1e-9)
-    assert (np.diff(table.place_of_bin) >= 0).all()
-    # A score on an edge is above it: the threshold is the double before.
-    assert set(np.nextafter(coarse.stages.stages[0].form.thresholds, 1)) <= set(cells.bins.edges())
-    test = role == Role.test
-    losses = [
-        np.average((fit.stages.apply(score, member) - label)[test] ** 2, weights=weight[test])
-        for fit in (fine, coarse)
-    ]
-    assert losses[1] == pytest.approx(losses[0], rel=0.02)
-
-
-def test_places_stop_merging_where_no_score_would_be_told_from_another(monkeypatch):
-    cells = cells_of(depth=2).of_role(Role.fit, Role.early_stopping)
-    monkeypatch.setattr("mcspark.core.training_table.MOST_TRAINING_CELLS", 1)
-    fit = fit_stages(cells, FAST, official)
-    assert 2 < len(fit.stages.stages[0].form.thresholds) < FEWEST_PLACES
