@@ -69,8 +69,8 @@ def database() -> None:
 
 
 def documented(name: str) -> list[list[str]]:
-    """Words of each line of the read-me's block behind `<!-- command: name -->`."""
-    behind = (ROOT / "README.md").read_text().partition(f"<!-- command: {name} -->\n```sh\n")[2]
+    """Words of each line of the page's block behind `<!-- command: name -->`."""
+    behind = (ROOT / "docs/operate/airflow.md").read_text().partition(f"<!-- command: {name} -->\n```sh\n")[2]
     return [shlex.split(line) for line in behind.partition("\n```")[0].splitlines()]
 
 

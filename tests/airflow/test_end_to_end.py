@@ -62,7 +62,7 @@ def place(shared_data, project_bin, tmp_path_factory) -> Path:
 def run_dag(
     place: Path, environment: dict[str, str], *options: str, good: bool = True, **more: str
 ) -> dict[str, str]:
-    """Run the DAG for the day by the read-me's command; returns the state of each task."""
+    """Run the DAG for the day by the documented command; returns the state of each task."""
     command = documented("airflow")[1]
     assert command[:5] == ["airflow", "dags", "test", DAG_ID, DAY]
     places = {"$PWD": str(ROOT), "/etc/mcspark/my.yaml": str(place / "run.yaml")}

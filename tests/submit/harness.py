@@ -116,8 +116,9 @@ def submit(
 
 
 def documented(name: str) -> list[str]:
-    """Words of the last line of the read-me's block behind `<!-- command: name -->`."""
-    behind = (ROOT / "README.md").read_text().partition(f"<!-- command: {name} -->\n```sh\n")[2]
+    """Words of the last line of the block behind `<!-- command: name -->` in the pages for operators."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/operate").glob("*.md"))
+    behind = pages.partition(f"<!-- command: {name} -->\n```sh\n")[2]
     return shlex.split(behind.partition("\n```")[0].splitlines()[-1])
 
 

@@ -105,7 +105,7 @@ def on_cluster(cluster: Cluster, package: Path, python: Path) -> Any:
 def calibrated(
     cluster: Cluster, package: Path, python: Path, tables: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Any:
-    """The main job by the command of the read-me, its jars by `--packages`."""
+    """The main job by the documented command, its jars by `--packages`."""
     folder = tmp_path_factory.mktemp("calibrated")
     config = write_config(folder, tables, report={"path": str(folder / "report.html")})
     places = {"spark://HOST:7077": cluster.url, "mcspark.zip": str(package), "my.yaml": str(config)}

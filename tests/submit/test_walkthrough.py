@@ -27,7 +27,6 @@ def test_the_page_has_commands_and_numbers():
     assert [line.split()[1] for line in COMMANDS if line.startswith("spark-submit")] == [
         "jobs/prepare_acs.py", "jobs/calibrate.py", "jobs/score.py", *["jobs/audit.py"] * 3,
     ]  # fmt: skip
-    assert "docs/walkthrough.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
