@@ -76,6 +76,12 @@ WEIGHT = "PWGTP"
 GROUP_ATTRIBUTES = ("RAC1P", "SEX", "AGEP", "SCHL", "OCCP", "PUMA", "STATE")
 """Attributes that every file must have: race, sex, age, education, occupation, area, state."""
 
+GROUPS = (
+    "[{column: RAC1P}, {column: SEX}, {column: AGEP, bins: [0, 5, 18, 25, 35, 45, 65, 85, 100, 120]}, "
+    "{column: SCHL, bins: [0, 16, 18, 20, 21, 22, 25]}, {column: OCCP, divide_by: 100}]"
+)
+"""The paper's groups, as the value of ``groups.columns``."""
+
 FURTHER_ATTRIBUTES = (
     "COW", "MAR", "WKHP", "ESR", "CIT", "DIS", "HISP", "NATIVITY", "MIL", "INDP", "HICOV", "POBP",
     "RELSHIPP", "JWTRNS",

@@ -65,7 +65,7 @@ def calibrate(
 
     Without --config it runs on a synthetic population that it makes itself, below mcspark-run/synthetic.
     """
-    from mcspark.pipelines import default_run  # noqa: PLC0415
+    from mcspark.acs import default_run  # noqa: PLC0415
     from mcspark.pipelines.calibrate import calibrate as body  # noqa: PLC0415
     from mcspark.pipelines.calibrate import needs_lightgbm  # noqa: PLC0415
 
@@ -145,7 +145,7 @@ def benchmark(
 
     Without --source it takes the ACS files below MCSPARK_SHARED (../shared), or else a synthetic population.
     """
-    from mcspark.pipelines.benchmark.measure import Options, body, settings  # noqa: PLC0415
+    from mcspark.benchmark.measure import Options, body, settings  # noqa: PLC0415
 
     sources = [*(source or []), *(more_sources or [])]
     options = Options(rows, repeats, trees, folds, Options.found(sources), workdir)

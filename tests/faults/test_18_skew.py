@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mcspark.pipelines.benchmark.clock import Clock
+from mcspark.benchmark.clock import Clock
 
 from .conftest import KEY
 

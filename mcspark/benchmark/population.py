@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from mcspark.acs.columns import KEY, WEIGHT
+from mcspark.acs.columns import GROUPS, KEY, WEIGHT
 from mcspark.acs.prepare import prepare
 from mcspark.acs.synthetic import write_synthetic
 from mcspark.config import Config, load_config
@@ -25,10 +25,6 @@ JITTER = 0.01
 """Copies of one record differ by up to this much in their scores."""
 
 _ROWS_A_FILE = 500_000
-_GROUPS = (
-    "[{column: RAC1P}, {column: SEX}, {column: AGEP, bins: [0, 5, 18, 25, 35, 45, 65, 85, 100, 120]}, "
-    "{column: SCHL, bins: [0, 16, 18, 20, 21, 22, 25]}, {column: OCCP, divide_by: 100}]"
-)
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class Population:
             "scored.path": self.scored,
             "scored.key": f"[{', '.join(KEY)}]",
             "attributes": f"[{{path: {self.attributes}, key: [{', '.join(KEY)}]}}]",
-            "groups.columns": _GROUPS,
+            "groups.columns": GROUPS,
             "calibrator.max_trees": str(trees),
             "output.path": f"{self.folder}/{output}",
             "model.path": f"{self.folder}/model",

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from mcspark.benchmark.checks import same_errors
+from mcspark.benchmark.clock import processor_seconds
+from mcspark.benchmark.measure import Options
+from mcspark.benchmark.population import population_name
+from mcspark.benchmark.quality import Quality, same_quality
+from mcspark.benchmark.table import TARGETS, render
 from mcspark.errors import ConfigurationError
-from mcspark.pipelines.benchmark.checks import same_errors
-from mcspark.pipelines.benchmark.clock import processor_seconds
-from mcspark.pipelines.benchmark.measure import Options
-from mcspark.pipelines.benchmark.population import population_name
-from mcspark.pipelines.benchmark.quality import Quality, same_quality
-from mcspark.pipelines.benchmark.table import TARGETS, render
 
 OPTIONS = Options(rows=1000, repeats=1, trees=10, folds=1, sources=(), workdir="w")
 

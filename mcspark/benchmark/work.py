@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from mcspark.acs.columns import KEY
+from mcspark.benchmark.population import ATTRIBUTES, Population
 from mcspark.config import Config
 from mcspark.core.metrics import Metrics
 from mcspark.ml.cells import FixedPoint, make_cells
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.audit import audit
-from mcspark.pipelines.benchmark.population import ATTRIBUTES, Population
 from mcspark.pipelines.calibrate import calibrate
 from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.run import Run, new_run_id

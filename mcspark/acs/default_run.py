@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from mcspark.acs.columns import GROUPS
 from mcspark.acs.synthetic import write_synthetic
 from mcspark.config import Config, load_config
 from mcspark.runtime.files import Files
@@ -17,10 +18,7 @@ _CONFIGURATION: dict[str, Any] = {
     "scored.path": f"{FOLDER}/scored",
     "scored.key": "[SERIALNO, SPORDER]",
     "attributes": f"[{{path: {FOLDER}/attributes, key: [SERIALNO, SPORDER]}}]",
-    "groups.columns": (
-        "[{column: RAC1P}, {column: SEX}, {column: AGEP, bins: [0, 5, 18, 25, 35, 45, 65, 85, 100, 120]}, "
-        "{column: SCHL, bins: [0, 16, 18, 20, 21, 22, 25]}, {column: OCCP, divide_by: 100}]"
-    ),
+    "groups.columns": GROUPS,
     "calibrator.link": "logit",
     "output.path": f"{FOLDER}/calibrated",
     "model.path": f"{FOLDER}/model",

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from mcspark.acs.persons import check_inputs
+from mcspark.benchmark.checks import check_metrics, check_rows, same_errors
+from mcspark.benchmark.clock import Clock, Memory
+from mcspark.benchmark.population import Population, make_population, population_name
+from mcspark.benchmark.quality import compare_quality, same_quality
+from mcspark.benchmark.scoring import compare_scoring
+from mcspark.benchmark.table import render
+from mcspark.benchmark.training import Rows, Training, lightgbm_missing
+from mcspark.benchmark.work import Work
 from mcspark.config import Config
 from mcspark.errors import McsparkError
-from mcspark.pipelines.benchmark.checks import check_metrics, check_rows, same_errors
-from mcspark.pipelines.benchmark.clock import Clock, Memory
-from mcspark.pipelines.benchmark.population import Population, make_population, population_name
-from mcspark.pipelines.benchmark.quality import compare_quality, same_quality
-from mcspark.pipelines.benchmark.scoring import compare_scoring
-from mcspark.pipelines.benchmark.table import render
-from mcspark.pipelines.benchmark.training import Rows, Training, lightgbm_missing
-from mcspark.pipelines.benchmark.work import Work
 from mcspark.pipelines.run import Run
 from mcspark.runtime.local import spark_is_configured
 

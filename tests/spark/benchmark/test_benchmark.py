@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
+from mcspark.benchmark.checks import LEVELS, brute_force
+from mcspark.benchmark.features import memberships
+from mcspark.benchmark.measure import Options, benchmark
+from mcspark.benchmark.population import make_population
+from mcspark.benchmark.table import TARGETS
 from mcspark.core.calibration_error import calibration_error
 from mcspark.core.levels import level_index, level_value
 from mcspark.ml.groups import GroupSet, with_categories, with_signature, word_names
-from mcspark.pipelines.benchmark.checks import LEVELS, brute_force
-from mcspark.pipelines.benchmark.features import memberships
-from mcspark.pipelines.benchmark.measure import Options, benchmark
-from mcspark.pipelines.benchmark.population import make_population
-from mcspark.pipelines.benchmark.table import TARGETS
 from mcspark.pipelines.run import Run
 
 KEY = ["SERIALNO", "SPORDER"]
@@ -109,8 +109,8 @@ def test_the_whole_benchmark_measures_and_checks(spark, tmp_path):
 
 
 def test_a_benchmark_with_a_wrong_answer_is_an_error(spark, tmp_path, monkeypatch):
+    from mcspark.benchmark import measure
     from mcspark.errors import McsparkError
-    from mcspark.pipelines.benchmark import measure
 
     options = replace(Options(10_000, 1, 5, 0, (), "w"), workdir=str(tmp_path))
     wrong = {

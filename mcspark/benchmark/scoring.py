@@ -9,14 +9,14 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mcspark.benchmark.clock import Clock
+from mcspark.benchmark.features import with_features
+from mcspark.benchmark.work import Work
 from mcspark.core.lightgbm_text import parse_trees
 from mcspark.ml.groups import with_categories
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.benchmark.clock import Clock
-from mcspark.pipelines.benchmark.features import with_features
-from mcspark.pipelines.benchmark.work import Work
 from mcspark.runtime.files import Files
 
 TRANSFORM_ROWS = 50_000

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from pyspark.sql import SparkSession
 
+from mcspark.benchmark.training import Rows, train_lightgbm
 from mcspark.core.calibration_error import calibration_error
 from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import MAX_DEPTH, FloatArray, ScoreBins, base_levels, level_index, level_value
 from mcspark.core.rounds import fit_stages
 from mcspark.core.training_table import TreeSettings
 from mcspark.ml.trees import SynapseTrainer
-from mcspark.pipelines.benchmark.training import Rows, train_lightgbm
 
 GRIDS = (10, 20, 75)
 _BASE_LEVELS = base_levels((10, 20, 30, 50, 75, 100))

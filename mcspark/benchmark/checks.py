@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.pipelines.benchmark.features import CATEGORIES
+from mcspark.benchmark.features import CATEGORIES
 
 LEVELS = 20
 """The grid on which the error is computed again."""

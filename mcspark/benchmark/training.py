@@ -14,6 +14,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mcspark.benchmark.features import memberships, with_features
+from mcspark.benchmark.work import Work
 from mcspark.core.cells import Cells, Role
 from mcspark.core.groups import FittedGroups
 from mcspark.core.levels import FloatArray, IntArray, base_levels
@@ -22,8 +24,6 @@ from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
 from mcspark.ml.trees import SynapseTrainer
-from mcspark.pipelines.benchmark.features import memberships, with_features
-from mcspark.pipelines.benchmark.work import Work
 
 COLUMNS = ScoredColumns("score", "label", None, "split")
 
