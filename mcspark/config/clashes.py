@@ -1,51 +1,112 @@
-"""What a job that writes the output must not write over."""
+"""What a job must not write over: its inputs, its configuration, and what it writes itself."""
 
 from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mcspark.config.models import Config
-from mcspark.config.problems import Problem
+from mcspark.config.problems import Place, Problem
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 
+REFUSED = "refused"
+"""Behind the names of what the gate has refused."""
 
-def clashes(config: Config, *, adds_scores: bool) -> list[Problem]:
+
+@dataclass(frozen=True)
+class _Writes:
+    """One key of the configuration, and all paths that are written because of it, its own one first."""
+
+    place: Place
+    paths: Sequence[str]
+
+
+def refused_place(path: str) -> str:
+    """Where a refused model or report goes: ``report.html`` becomes ``report_refused.html``."""
+    stem = path.rstrip("/").removesuffix(".html")
+    return f"{stem}_{REFUSED}{'.html' if path.endswith('.html') else ''}"
+
+
+def card_of(page: str) -> str:
+    """Where the model card of a report's page lies."""
+    return f"{page.removesuffix('.html')}.md"
+
+
+def clashes(config: Config, *, adds_scores: bool, file: str | None = None) -> list[Problem]:
     """The places where the output, the model and the report would meet each other or an input.
 
-    Paths are compared as text: links and the file system's own names for one folder are not followed.
+    Local paths are compared after their links have been followed.
 
     Parameters
     ----------
     config : Config
     adds_scores : bool
-        Whether the job writes calibrated scores; an audit does not, and may be about such scores.
+        Whether the job writes calibrated scores; an audit does not, and may be about such scores, or about a
+        candidate.
+    file : str, optional
+        The file of the configuration.
     """
     problems = []
-    reads = {("scored", "path"): config.scored.path} | {
-        ("attributes", str(i), "path"): table.path for i, table in enumerate(config.attributes)
+    taken = {
+        "scored.path": [config.scored.path],
+        **{f"attributes.{i}.path": [table.path] for i, table in enumerate(config.attributes)},
+        "the configuration file": [file],
     }
-    writes = {
-        (name, "path"): section.path
-        for name, section in (("output", config.output), ("model", config.model), ("report", config.report))
-        if section is not None
-    }
-    done = dict(reads)
-    for place, path in writes.items():
-        for other, taken in done.items():
-            if path and taken and _meet(path, taken):
-                problems.append(
-                    Problem(place, f"lies in or around {'.'.join(other)}; choose a folder of its own", path)
-                )
-        done[place] = path
-    if config.output is not None and config.output.table and config.output.table == config.scored.table:
-        problems.append(Problem(("output", "table"), "is scored.table; choose another", config.output.table))
+    for writes in _written(config, adds_scores=adds_scores):
+        for other, paths in taken.items():
+            if problem := _problem(writes, other, [path for path in paths if path]):
+                problems.append(problem)
+        taken[".".join(writes.place)] = list(writes.paths)
+    problems += _same_tables(config)
     if adds_scores and config.scored.score.casefold() == "calibrated_score":
         what = "is a column that the output adds; rename it in the scored table"
         problems.append(Problem(("scored", "score"), what, config.scored.score))
     return problems
+
+
+def _written(config: Config, *, adds_scores: bool) -> list[_Writes]:
+    """What the job may write, whatever comes of it."""
+    found = []
+    if config.output is not None and config.output.path:
+        path = config.output.path.rstrip("/")
+        kinds = ("", "_candidate", f"_{REFUSED}") if adds_scores else ("",)
+        tables = ("", "_rejected", "_metrics") if adds_scores else ("", "_metrics")
+        found.append(_Writes(("output", "path"), [f"{path}{k}{t}" for k in kinds for t in tables]))
+    if config.model is not None:
+        found.append(_Writes(("model", "path"), [config.model.path, refused_place(config.model.path)]))
+    if config.report is not None:
+        pages = [config.report.path, refused_place(config.report.path)]
+        found.append(_Writes(("report", "path"), [*pages, *map(card_of, pages)]))
+    return found
+
+
+def _problem(writes: _Writes, other: str, taken: Sequence[str]) -> Problem | None:
+    own = writes.paths[0]
+    for path in writes.paths:
+        if any(_meet(path, one) for one in taken):
+            also = "" if path == own else f"has {path} written beside it, which "
+            return Problem(writes.place, f"{also}lies in or around {other}; choose a folder of its own", own)
+    return None
+
+
+def _same_tables(config: Config) -> list[Problem]:
+    """An output by name that is an input, or has its companion there."""
+    if config.output is None or not config.output.table:
+        return []
+    name = config.output.table
+    written = {f"{name}{suffix}".casefold() for suffix in ("", "_candidate", "_rejected", "_metrics")}
+    inputs = {"scored.table": config.scored.table} | {
+        f"attributes.{i}.table": table.table for i, table in enumerate(config.attributes)
+    }
+    return [
+        Problem(("output", "table"), f"is {place}, or its companion is; choose another", name)
+        for place, table in inputs.items()
+        if table and table.casefold() in written
+    ]
 
 
 def _meet(one: str, other: str) -> bool:
@@ -58,5 +119,5 @@ def _parts(path: str) -> list[str]:
     match = _SCHEME.match(path)
     if match is None or match[1].lower() == "file":
         local = path if match is None else "/" + path[match.end() :]
-        return ["file", *os.path.normpath(Path(local).absolute()).strip("/").split("/")]
+        return ["file", *os.path.realpath(Path(local)).strip("/").split("/")]
     return [match[1].lower(), *os.path.normpath(path[match.end() :]).split("/")]

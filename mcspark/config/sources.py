@@ -75,7 +75,7 @@ def load_config(
         problems.extend(problems_of(error, Config))
     problems.extend(_missing(plain, needs, [problem.place for problem in problems]))
     if config is not None and "output" in needs:
-        problems.extend(clashes(config, adds_scores="model" in needs))
+        problems.extend(clashes(config, adds_scores="model" in needs, file=path))
     told = [
         p if p.origin is not None else replace(p, origin=_origin_of(p.place, origins, path)) for p in problems
     ]

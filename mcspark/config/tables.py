@@ -142,6 +142,11 @@ class Output(Partitioned):
     """Where the calibrated scores go."""
 
     format: OutputFormat = Field("parquet", description="Format of the output.")
+    replace_all: bool = Field(
+        False,
+        description="Without partition: let the new table take the place of one that has partitions, all of "
+        "which are deleted; false refuses that.",
+    )
     candidate: bool = Field(
         False,
         description="Write to <path>_candidate: the published output stays, for a look before it changes.",

@@ -54,9 +54,13 @@ def _version(name: str) -> str:
         return "absent"
 
 
-def write_manifest(
+def manifest_place(files: Files, output: str, run_id: str) -> str:
+    """Where the manifest of a run lies."""
+    return f"{folder(files, output)}/{run_id}.json"
+
+
+def manifest_text(
     spark: SparkSession,
-    output: str,
     *,
     run_id: str,
     job: str,
@@ -64,21 +68,17 @@ def write_manifest(
     configuration: Mapping[str, Any],
     result: Mapping[str, Any],
 ) -> str:
-    """Write the manifest of a run and return its path.
+    """The manifest of a run.
 
     Parameters
     ----------
     spark : SparkSession
-    output : str
-        Path of the output table.
     run_id, job, status : str
     configuration : mapping
         Resolved, in plain JSON types; secrets in addresses are hidden.
     result : mapping
         Counts, metrics, timings, paths: the summary of the run. Numbers that are not finite become null.
     """
-    files = Files(spark, output)
-    path = f"{folder(files, output)}/{run_id}.json"
     manifest = {
         **_finite(dict(result)),
         "schema_version": SCHEMA_VERSION,
@@ -89,7 +89,24 @@ def write_manifest(
         "configuration_hash": configuration_hash(configuration),
         "versions": versions(spark),
     }
-    files.write_text(path, json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    return json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_manifest(spark: SparkSession, output: str, *, run_id: str, **what: Any) -> str:
+    """Write the manifest of a run that publishes nothing, and return its path.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    output : str
+        Path of the output table.
+    run_id : str
+    **what
+        As of :func:`manifest_text`.
+    """
+    files = Files(spark, output)
+    path = manifest_place(files, output, run_id)
+    files.write_text(path, manifest_text(spark, run_id=run_id, **what))
     return path
 
 

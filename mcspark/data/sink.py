@@ -49,6 +49,7 @@ class _Staged:
     commit: Commit | None = None
     pointer: Pointer | None = None
     is_folder: bool = True
+    text: str | None = None
     moved_aside: bool = False
     in_place: bool = False
 
@@ -164,6 +165,22 @@ class Publication:
         """
         write(self._begin(self._qualify(path)).staging)
 
+    def stage_text(self, path: str, text: str) -> None:
+        """Write a text file, such as a report, aside.
+
+        Raises
+        ------
+        ConfigurationError
+            If it cannot be written there.
+        """
+        place = self._qualify(path)
+        files = self._files(place)
+        if files.is_folder(place):
+            raise ConfigurationError(f"{path}: is a folder; name a file")
+        staged = self._begin(place)
+        staged.is_folder, staged.text = False, text
+        files.write_text(staged.staging, text)
+
     def _begin(self, place: str) -> _Staged:
         files = self._files(place)
         made = files.missing_above(place)
@@ -189,13 +206,11 @@ class Publication:
         """
         self._note("publishing")
         try:
-            for staged in (s for s in self._staged if s.is_folder):
-                files = self._files(staged.leaf)
-                if files.exists(staged.leaf):
-                    files.move(staged.leaf, staged.aside)
-                    staged.moved_aside = True
-                files.move(staged.staging, staged.leaf)
-                staged.in_place = True
+            for staged in self._staged:
+                if staged.is_folder:
+                    self._put_folder(staged)
+                elif staged.text is not None:
+                    self._put_text(staged, staged.text)
             for staged in reversed(self._staged):
                 if staged.pointer:
                     staged.pointer.set()
@@ -213,12 +228,36 @@ class Publication:
             staged.moved_aside = staged.in_place = False
             if staged.pointer:
                 staged.pointer.forget_old_runs()
-            elif staged.is_folder:
+            elif staged.is_folder or staged.text is not None:
                 files.delete(staged.aside)
             else:
                 files.delete(staged.staging)
                 files.delete_empty(staged.made)
         self._staged.clear()
+
+    def _put_folder(self, staged: _Staged) -> None:
+        files = self._files(staged.leaf)
+        if files.exists(staged.leaf):
+            files.move(staged.leaf, staged.aside)
+            staged.moved_aside = True
+        files.move(staged.staging, staged.leaf)
+        staged.in_place = True
+
+    def _put_text(self, staged: _Staged, text: str) -> None:
+        """Replace a file in one step, after a copy of the old one has been kept aside.
+
+        A run that dies in between is undone like a folder: what lies aside goes back to its place.
+        """
+        files = self._files(staged.leaf)
+        if files.exists(staged.leaf):
+            files.write_text(staged.aside, files.read_text(staged.leaf))
+            staged.moved_aside = True
+        if files.renames:
+            files.replace(staged.staging, staged.leaf)
+        else:
+            files.write_text(staged.leaf, text)
+            files.delete(staged.staging)
+        staged.in_place = True
 
     def _roll_back(self) -> None:
         for staged in self._staged:
@@ -231,6 +270,9 @@ class Publication:
             if staged.in_place:
                 files.move(staged.leaf, staged.staging)
                 staged.in_place = False
+            elif staged.text is not None:  # of a file there is a copy aside; the file itself is in its place
+                files.delete(staged.aside)
+                staged.moved_aside = False
             if staged.moved_aside:
                 files.move(staged.aside, staged.leaf)
                 staged.moved_aside = False

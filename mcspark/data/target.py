@@ -31,12 +31,15 @@ class Target:
         The partition that is replaced, in the order of the folders; the whole table if None.
     table : str, optional
         Its name in a catalog.
+    replaces_all : bool
+        Whether a whole table may take the place of one that has partitions.
     """
 
     path: str
     format: str = "parquet"
     partition: Mapping[str, str] | None = None
     table: str | None = None
+    replaces_all: bool = False
 
     @property
     def provider(self) -> Provider | None:
@@ -60,11 +63,12 @@ class Target:
     def beside(self, suffix: str) -> Target:
         """A companion table: ``<path>_<suffix>``, same format and partition."""
         table = None if self.table is None else f"{self.table}_{suffix}"
-        return Target(f"{self.path.rstrip('/')}_{suffix}", self.format, self.partition, table)
+        path = f"{self.path.rstrip('/')}_{suffix}"
+        return Target(path, self.format, self.partition, table, self.replaces_all)
 
     def with_partition(self, partition: Mapping[str, str]) -> Target:
         """The same table, of which another partition is meant."""
-        return Target(self.path, self.format, partition, self.table)
+        return Target(self.path, self.format, partition, self.table, self.replaces_all)
 
     def lake_table(self, spark: SparkSession, run_id: str) -> LakeTable:
         """The table that commits by itself, to be changed by a run."""
@@ -83,7 +87,7 @@ def located(spark: SparkSession, output: Output) -> Target:
         If the catalog has no such schema, or the table is of a kind that no job can write.
     """
     if output.path:
-        return Target(output.path, output.format, output.partition)
+        return Target(output.path, output.format, output.partition, replaces_all=output.replace_all)
     table = str(output.table)
     facts = described(spark, table)
     provider = facts.get("Provider", "").lower()
@@ -99,7 +103,7 @@ def located(spark: SparkSession, output: Output) -> Target:
     home = f"{_schema_location(spark, table)}/{table.rpartition('.')[2]}"
     if provider == "parquet":
         home = facts.get("Location", home).partition(f"/{RUNS}/")[0]
-    return Target(home, provider, output.partition, table)
+    return Target(home, provider, output.partition, table, output.replace_all)
 
 
 def described(spark: SparkSession, table: str) -> dict[str, str]:

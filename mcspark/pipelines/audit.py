@@ -41,15 +41,20 @@ def audit(run: Run) -> dict[str, Any]:
         told["rows"] = metrics.rows
     with Publication(run.spark, run.run_id) as publication:
         paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}
-        publication.publish()
-    summary = measured_summary(run, inputs, len(groups.names), len(cells.membership), metrics, paths)
-    if earlier is not None:
-        return _compared(run, target, summary, metrics, *earlier)
-    return finish_run(run, target, summary, {"before": metrics})
+        summary = measured_summary(run, inputs, len(groups.names), len(cells.membership), metrics, paths)
+        if earlier is not None:
+            return _compared(run, publication, target, summary, metrics, *earlier)
+        return finish_run(run, publication, target, summary, {"before": metrics})
 
 
 def _compared(
-    run: Run, target: Target, summary: dict[str, Any], metrics: Metrics, against: str, then: MetricsTable
+    run: Run,
+    publication: Publication,
+    target: Target,
+    summary: dict[str, Any],
+    metrics: Metrics,
+    against: str,
+    then: MetricsTable,
 ) -> dict[str, Any]:
     """Compare with the earlier run; whatever comes of it is in the summary, the report and the manifest.
 
@@ -63,7 +68,7 @@ def _compared(
     problems = too_far(limits, change)
     status = "gate" if problems else "ok"
     told = {**summary, "status": status, "drift": {**change.summary(), "problems": problems}}
-    finished = finish_run(run, target, told, {"before": metrics})
+    finished = finish_run(run, publication, target, told, {"before": metrics})
     if problems:
         run.is_recorded = True
         raise GateError(
@@ -78,5 +83,4 @@ def _empty(run: Run, inputs: Inputs, target: Target) -> dict[str, Any]:
     """An audit of no rows, where that is allowed: a metrics table without rows, and no number."""
     with Publication(run.spark, run.run_id) as publication:
         paths = {"metrics": stage_metrics(run, publication, target, {})}
-        publication.publish()
-    return finish_run(run, target, empty_summary(run, inputs, paths))
+        return finish_run(run, publication, target, empty_summary(run, inputs, paths))

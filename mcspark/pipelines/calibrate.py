@@ -104,11 +104,10 @@ def calibrate(run: Run) -> dict[str, Any]:
             paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
             paths["metrics"] = stage_metrics(run, publication, target, {"before": before, "after": after})
             stage_model(run, publication, target, config.model.path, model, paths["metrics"])
-            lease.check()
-            publication.publish()
         paths["model"] = config.model.path
         summary = calibrated_summary(run, inputs, model, before, after, paths)
-        return finish_run(run, target, summary, {"before": before, "after": after}, model)
+        both = {"before": before, "after": after}
+        return finish_run(run, publication, target, summary, both, model, lease=lease)
 
 
 def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[MulticalibratorModel, Cells]:

@@ -14,7 +14,6 @@ from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import MAX_DEPTH, ScoreBins, base_levels
 from mcspark.core.sweep import BUCKETS, PAPER_GRIDS, Limits, Setting, Sweep
 from mcspark.data.lease import Lease
-from mcspark.data.manifest import write_manifest
 from mcspark.data.sink import Publication, Target
 from mcspark.errors import ContractError
 from mcspark.ml import driver_training
@@ -27,6 +26,7 @@ from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, work
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.comparison_page import figure, html, markdown, summary_table
 from mcspark.pipelines.inputs import Inputs, read_inputs
+from mcspark.pipelines.publishing import stage_manifest
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column
@@ -89,10 +89,8 @@ def compare(run: Run) -> dict[str, Any]:
                 "figure.svg": picture,
                 "compare.html": html(rows, choices, engine.name, picture),
             }
-            lease.check()
-            publication.publish()
             for name, text in pages.items():
-                files.write_text(f"{output.path.rstrip('/')}/{name}", text)
+                publication.stage_text(f"{output.path.rstrip('/')}/{name}", text)
         summary: dict[str, Any] = {
             "status": "ok",
             "run_id": run.run_id,
@@ -101,10 +99,9 @@ def compare(run: Run) -> dict[str, Any]:
             "results": summary_table(rows),
             "paths": {"results": results.leaf, **{n: f"{output.path.rstrip('/')}/{n}" for n in pages}},
         }
-        manifest = write_manifest(
-            run.spark, output.path, run_id=run.run_id, job=run.job, status="ok",
-            configuration=run.config.to_plain(), result={**summary, "seconds": run.seconds},
-        )  # fmt: skip
+        manifest = stage_manifest(run, publication, output.path, summary)
+        lease.check()
+        publication.publish()
     return {**summary, "paths": {**summary["paths"], "manifest": manifest}}
 
 

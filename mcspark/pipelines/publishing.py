@@ -10,16 +10,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
+from mcspark.config.clashes import card_of
 from mcspark.core.metrics import Metrics
 from mcspark.data.lease import Lease
-from mcspark.data.manifest import write_manifest
+from mcspark.data.manifest import manifest_place, manifest_text, write_manifest
 from mcspark.data.sink import Publication, Target
 from mcspark.data.target import located
 from mcspark.errors import ConfigurationError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.drift import RUN_FILE
 from mcspark.pipelines.inputs import Inputs, output_columns
-from mcspark.pipelines.reporting import write_report
+from mcspark.pipelines.reporting import stage_report
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary
 from mcspark.report.metrics_table import metric_rows
@@ -55,12 +56,31 @@ def target_of(run: Run) -> Target:
     return target.beside("candidate") if output.candidate else target
 
 
-def publication_of(run: Run, target: Target, model: str | None = None) -> Publication:
-    """All that a run with the lease of its output publishes: scored and rejected rows, metrics, the model."""
+def publication_of(
+    run: Run, target: Target, model: str | None = None, *, report: str | None = None
+) -> Publication:
+    """All that a run with the lease of its output publishes.
+
+    Scored and rejected rows, metrics, the model, report and card, and the manifest, which is of one run alone
+    and so can never be an old one that has to be put back.
+
+    Parameters
+    ----------
+    run : Run
+    target : Target
+    model : str, optional
+        The folder of the model, where the job makes one.
+    report : str, optional
+        The page of the report, where it is not the configuration's.
+    """
+    page = report or (run.config.report.path if run.config.report else None)
+    files = Files(run.spark, target.path)
 
     def places(run_id: str) -> list[str]:
         folders = [target.beside("rejected").leaf, _metrics(target, run_id).leaf]
-        return folders if model is None else [*folders, model]
+        texts = [] if page is None else [page, card_of(page)]
+        texts.append(manifest_place(files, target.leaf, run_id))
+        return [*folders, *([] if model is None else [model]), *texts]
 
     return Publication(run.spark, run.run_id, target.leaf, places)
 
@@ -104,18 +124,24 @@ def _metrics(target: Target, run_id: str) -> Target:
 
 def finish_run(
     run: Run,
+    publication: Publication,
     target: Target,
     summary: Mapping[str, Any],
     measured: Mapping[str, Metrics] | None = None,
     model: MulticalibratorModel | None = None,
     *,
     report: str | None = None,
+    lease: Lease | None = None,
 ) -> dict[str, Any]:
-    """Write report and manifest; returns the summary line without its total time.
+    """Stage report and manifest beside what is staged already, and publish all of it at once.
+
+    Whatever can fail has been written when the first folder is renamed: a report that cannot be written
+    leaves the old output, and a run that says ``ok`` has its manifest.
 
     Parameters
     ----------
     run : Run
+    publication : Publication
     target : Target
     summary : mapping
     measured : mapping of str to Metrics, optional
@@ -124,22 +150,41 @@ def finish_run(
         The calibrator that was fitted.
     report : str, optional
         The page of the report, where it is not the configuration's.
+    lease : Lease, optional
+        Of the output; an audit changes no output, and has none.
+
+    Returns
+    -------
+    dict
+        The summary line without its total time.
     """
     if measured and run.config.report is not None:
         with run.stage("report", "write the report"):
-            page = write_report(run, summary, measured, model, page=report or run.config.report.path)
+            page = report or run.config.report.path
+            stage_report(run, publication, summary, measured, model, page=page)
         summary = {**summary, "paths": {**summary["paths"], "report": page}}
+    path = stage_manifest(run, publication, target.leaf, summary)
+    with run.stage("publish", "put everything in its place"):
+        if lease is not None:
+            lease.check()
+        publication.publish()
+    return {**summary, "paths": {**summary["paths"], "manifest": path}}
+
+
+def stage_manifest(run: Run, publication: Publication, output: str, summary: Mapping[str, Any]) -> str:
+    """Write the manifest of a run that ends as its summary says aside; returns its path."""
+    path = manifest_place(Files(run.spark, output), output, run.run_id)
     result = {key: value for key, value in summary.items() if key not in ("status", "run_id")}
-    path = write_manifest(
+    text = manifest_text(
         run.spark,
-        target.leaf,
         run_id=run.run_id,
         job=run.job,
         status=str(summary["status"]),
         configuration=run.config.to_plain(),
         result={**result, "seconds": run.seconds},
     )
-    return {**summary, "paths": {**summary["paths"], "manifest": path}}
+    publication.stage_text(path, text)
+    return path
 
 
 def failed_run(run: Run, status: str, error: str, exit_code: int) -> None:
@@ -169,6 +214,4 @@ def publish_empty(
     with run.stage("write", "write an empty output"):
         empty = inputs.accepted.limit(0).withColumn(CALIBRATED, F.lit(None).cast("double"))
         paths = stage_tables(publication, target, inputs, empty, CALIBRATED)
-        lease.check()
-        publication.publish()
-    return finish_run(run, target, empty_summary(run, inputs, paths))
+    return finish_run(run, publication, target, empty_summary(run, inputs, paths), lease=lease)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import structlog
 
+from mcspark.config.clashes import REFUSED, refused_place
 from mcspark.core.metrics import Metrics
 from mcspark.data.lease import Lease
 from mcspark.errors import McsparkError
@@ -27,8 +28,6 @@ from mcspark.pipelines.summary import calibrated_summary
 
 log = structlog.get_logger(__name__)
 
-SUFFIX = "refused"
-
 
 def keep_refused(
     run: Run, inputs: Inputs, model: MulticalibratorModel, measured: Mapping[str, Metrics]
@@ -38,39 +37,31 @@ def keep_refused(
     The next refused candidate takes its place. Returns the paths; none if they cannot be written, for that
     must not hide why the candidate was refused.
     """
-    target = target_of(run).beside(SUFFIX)
+    target, place = target_of(run).beside(REFUSED), refused_place(_model_path(run))
+    page = refused_place(run.config.report.path) if run.config.report else None
     try:
         with (
-            run.stage("refused", "keep the refused candidate aside"),
             Lease(run.spark, target.leaf, run.run_id) as lease,
-            publication_of(run, target, refused_place(_model_path(run))) as publication,
+            publication_of(run, target, place, report=page) as publication,
         ):
-            scored = with_calibrated(
-                inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
-            )
-            paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
-            paths["metrics"] = stage_metrics(run, publication, target, measured)
-            paths["model"] = refused_place(_model_path(run))
-            stage_model(run, publication, target, paths["model"], model, paths["metrics"])
-            lease.check()
-            publication.publish()
-        summary = calibrated_summary(run, inputs, model, measured["before"], measured["after"], paths)
-        report = run.config.report
-        finished = finish_run(
-            run, target, {**summary, "status": "gate"}, measured, model,
-            report=refused_place(report.path) if report else None,
-        )  # fmt: skip
+            with run.stage("refused", "keep the refused candidate aside"):
+                scored = with_calibrated(
+                    inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
+                )
+                paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
+                paths["metrics"] = stage_metrics(run, publication, target, measured)
+                stage_model(run, publication, target, place, model, paths["metrics"])
+                paths["model"] = place
+            summary = calibrated_summary(run, inputs, model, measured["before"], measured["after"], paths)
+            finished = finish_run(
+                run, publication, target, {**summary, "status": "gate"}, measured, model,
+                report=page, lease=lease,
+            )  # fmt: skip
     except McsparkError as error:
         log.warning("the refused candidate could not be kept", reason=str(error))
         return {}
     kept: dict[str, str] = finished["paths"]
     return kept
-
-
-def refused_place(path: str) -> str:
-    """Where a refused model or report goes: ``report.html`` becomes ``report_refused.html``."""
-    stem = path.rstrip("/").removesuffix(".html")
-    return f"{stem}_{SUFFIX}{'.html' if path.endswith('.html') else ''}"
 
 
 def _model_path(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""The report of a run: what the pipeline knows, put together and written."""
+"""The report of a run: what the pipeline knows, put together and staged."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from mcspark.config.clashes import card_of
 from mcspark.core.metrics import Metrics
 from mcspark.data.manifest import versions
+from mcspark.data.sink import Publication
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.run import Run
 from mcspark.report.card import card
 from mcspark.report.facts import RunFacts
 from mcspark.report.metrics_table import metrics_frame
 from mcspark.report.page import render
-from mcspark.runtime.files import Files
 
 
-def write_report(
+def stage_report(
     run: Run,
+    publication: Publication,
     summary: Mapping[str, Any],
     measured: Mapping[str, Metrics],
     model: MulticalibratorModel | None = None,
     *,
     page: str,
 ) -> str:
-    """Write the page, and the model card in Markdown beside it; returns the path of the page."""
+    """Write the page, and the model card in Markdown beside it, aside; returns the path of the page."""
     facts = run_facts(run, summary, measured, model)
-    files = Files(run.spark, page)
-    files.write_text(page, render(facts))
-    files.write_text(f"{page.removesuffix('.html')}.md", card(facts))
+    publication.stage_text(page, render(facts))
+    publication.stage_text(card_of(page), card(facts))
     return page
 
 

@@ -55,10 +55,9 @@ def score(run: Run) -> dict[str, Any]:
                 inputs.ordered().accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
             )
             paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
-            lease.check()
-            publication.publish()
         paths["model"] = config.model.path
-        return finish_run(run, target, scored_summary(run, inputs, model, unseen, paths))
+        summary = scored_summary(run, inputs, model, unseen, paths)
+        return finish_run(run, publication, target, summary, lease=lease)
 
 
 def _unseen(inputs: Inputs, fitted: FittedGroups) -> dict[str, int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -66,7 +68,13 @@ class Files:
         return self._jvm.org.apache.hadoop.fs.Path(path)
 
     def qualify(self, path: str) -> str:
-        """The full name of the path, with scheme and without a trailing slash."""
+        """The full name of the path, with scheme and without a trailing slash.
+
+        Links of a local path are followed: what lies beside the name lies beside the folder itself, and two
+        ways to one folder have one name.
+        """
+        if self.is_local:
+            return f"file:{os.path.realpath(self.local_name(path))}"
         return str(self._system.makeQualified(self._path(path)).toString())
 
     def local_name(self, path: str) -> str:
@@ -77,11 +85,31 @@ class Files:
         """Whether anything is there."""
         return bool(self._system.exists(self._path(path)))
 
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder is there."""
+        where = self._path(path)
+        return bool(self._system.exists(where) and self._system.getFileStatus(where).isDirectory())
+
     def names(self, path: str) -> list[str]:
         """Sorted names in the folder; none if there is no such folder."""
         if not self.exists(path):
             return []
         return sorted(str(status.getPath().getName()) for status in self._system.listStatus(self._path(path)))
+
+    def below(self, path: str) -> list[str]:
+        """Names of all files below the folder, relative to it; of links, the links themselves."""
+        if self.is_local:
+            top = Path(self.local_name(path))
+            return [
+                str((Path(folder) / name).relative_to(top))
+                for folder, folders, names in os.walk(top)
+                for name in [*names, *(inner for inner in folders if (Path(folder) / inner).is_symlink())]
+            ]
+        root = str(self._system.makeQualified(self._path(path)).toString())
+        found, names = self._system.listFiles(self._path(path), True), []
+        while found.hasNext():
+            names.append(str(found.next().getPath().toString())[len(root) :].lstrip("/"))
+        return names
 
     def matching(self, pattern: str) -> list[str]:
         """Sorted full names of what matches a pattern of Hadoop's, such as ``s3a://bucket/table/*/x``."""
@@ -126,7 +154,7 @@ class Files:
         self._system.delete(self._path(path), True)
 
     def move(self, source: str, target: str) -> None:
-        """Rename to a name that is free.
+        """Rename to a name that is free, in one step or not at all.
 
         Raises
         ------
@@ -135,6 +163,12 @@ class Files:
         """
         if self.exists(target):
             raise FileExistsError(f"{target}: exists, so {source} was not moved there")
+        if self.is_local:  # Hadoop's local file system copies and deletes what it cannot rename
+            try:
+                Path(self.local_name(source)).rename(self.local_name(target))
+            except OSError as error:
+                raise OSError(f"{source}: cannot be moved to {target} ({error.strerror})") from error
+            return
         try:
             moved = self._system.rename(self._path(source), self._path(target))
         except Py4JJavaError as error:
@@ -190,16 +224,24 @@ class Files:
         Raises
         ------
         ConfigurationError
-            If it cannot be written.
+            If it cannot be written; what was there stands, and nothing is left beside it.
         """
-        self.make_folder(parent(path))
+        if not self.renames:  # an object is there as a whole when it is closed, or not at all
+            self._write_new(path, text)
+            return
         temporary = beside(path, f".{leaf(path)}.writing-{os.getpid()}")
         try:
-            if not self.renames:  # an object is there as a whole when it is closed, or not at all
-                self._write(path, text)
-                return
-            self._write(temporary, text)
-            self._replace(temporary, path)
+            self._write_new(temporary, text)
+            self.replace(temporary, path)
+        except ConfigurationError as error:
+            with suppress(Py4JJavaError):
+                self.delete(temporary)
+            raise ConfigurationError(str(error).replace(temporary, path)) from error
+
+    def _write_new(self, path: str, text: str) -> None:
+        self.make_folder(parent(path))
+        try:
+            self._write(path, text)
         except Py4JJavaError as error:
             raise ConfigurationError(f"{path}: cannot be written ({java_reason(error)})") from error
 
@@ -235,11 +277,23 @@ class Files:
         finally:
             stream.close()
 
+    def replace(self, source: str, target: str) -> None:
+        """Rename a file over another one, in one step.
+
+        Raises
+        ------
+        ConfigurationError
+            If the file system refuses.
+        """
+        try:
+            self._replace(source, target)
+        except (Py4JJavaError, OSError) as error:
+            reason = java_reason(error) if isinstance(error, Py4JJavaError) else error.strerror
+            raise ConfigurationError(f"{target}: cannot be written ({reason})") from error
+
     def _replace(self, source: str, target: str) -> None:
-        """Rename over an existing file; local renames replace, the others need to be told."""
         if self.is_local:
-            if not self._system.rename(self._path(source), self._path(target)):
-                raise ConfigurationError(f"{target}: cannot be written")
+            Path(self.local_name(source)).replace(self.local_name(target))
             return
         options = self._jvm.org.apache.hadoop.fs.Options.Rename
         overwrite = self._jvm.java.lang.reflect.Array.newInstance(options.OVERWRITE.getClass(), 1)
