@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -24,6 +25,10 @@ _REQUIRED = {
     "schema_version": int, "run_id": str, "job": str, "status": str, "configuration": dict,
     "configuration_hash": str, "versions": dict,
 }  # fmt: skip
+
+
+KNOWN = re.compile('"configuration_hash"')
+"""Found in every manifest."""
 
 
 def folder(files: Files, output: str) -> str:

@@ -12,6 +12,8 @@ copied in one commit, after all folders are in place; if a later commit fails, t
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
@@ -22,6 +24,14 @@ from pyspark.sql import DataFrame, SparkSession
 from mcspark.data.commits import Commit, commit_of
 from mcspark.data.journal import Entry, Journal, State, aside_of, staging_of
 from mcspark.data.lake import PROVIDERS
+from mcspark.data.layout import refuse_other_layout
+from mcspark.data.ownership import (
+    MODEL,
+    mark,
+    refuse_others_folder,
+    refuse_others_text,
+    refuse_unmovable,
+)
 from mcspark.data.pointer import Pointer
 from mcspark.data.target import Target
 from mcspark.errors import ConfigurationError, TransientError
@@ -37,6 +47,10 @@ ROWS_A_FILE = 2_000_000
 
 _ROWS_A_TASK = 50_000
 """No file has fewer rows on average, unless the table has: thousands of tiny files slow every reader down."""
+
+
+_LASTING = (errno.EXDEV, errno.EBUSY)
+"""Reasons for which a rename fails again however often one tries."""
 
 
 @dataclass
@@ -109,7 +123,34 @@ class Publication:
             self._journal.remove()
         self._staged.clear()
 
-    def stage(self, target: Target, df: DataFrame, *, rows: int) -> str:
+    def claim(self, target: Target, kind: str) -> None:
+        """Refuse, before any work is done, a place that :meth:`stage` of a table would refuse.
+
+        Raises
+        ------
+        ConfigurationError
+            If anything is there that this program has not made as a table of this kind, if the table has
+            partitions and the target is not one of them, or if the folder cannot be renamed.
+        """
+        files = self._files(target.path)
+        refuse_other_layout(self._spark, files, target)
+        if target.provider is None:
+            self._claim(files, files.qualify(target.leaf), kind)
+
+    def claim_folder(self, path: str, kind: str) -> None:
+        """Refuse, before any work is done, a place that :meth:`stage_folder` would refuse."""
+        self._claim(self._files(path), self._qualify(path), kind)
+
+    def claim_text(self, path: str, known: re.Pattern[str]) -> None:
+        """Refuse, before any work is done, a place that :meth:`stage_text` would refuse."""
+        refuse_others_text(self._files(path), self._qualify(path), known)
+
+    def _claim(self, files: Files, place: str, kind: str) -> None:
+        if files.renames:  # elsewhere a run has a folder of its own, and replaces nothing but the pointer
+            refuse_unmovable(files, place)
+            refuse_others_folder(files, place, kind, [self._qualify(self._home)] if self._home else [place])
+
+    def stage(self, target: Target, df: DataFrame, *, rows: int, kind: str = "output") -> str:
         """Write a table aside and count it; returns where its readers will find it.
 
         Parameters
@@ -119,6 +160,8 @@ class Publication:
             The columns to write; those of the partition are in the folder names and are left out.
         rows : int
             How many rows there must be.
+        kind : str
+            What the table is, as the summary's ``paths`` call it.
 
         Raises
         ------
@@ -131,6 +174,7 @@ class Publication:
         files = self._files(target.path)
         place = files.qualify(target.leaf)
         mend(files, place)
+        self.claim(target, kind)
         frame = df.drop(*(target.partition or {}))
         pointer = None
         if target.provider is None and not files.renames:
@@ -151,9 +195,11 @@ class Publication:
         marker = f"{staged.staging}/_SUCCESS"
         if not files.exists(marker):  # the operator may have told Spark not to write it
             files.write_text(marker, "")
+        if staged.is_folder:
+            mark(files, staged.staging, kind, self._run_id)
         return pointer.folder if pointer and not target.table else target.place
 
-    def stage_folder(self, path: str, write: Callable[[str], None]) -> None:
+    def stage_folder(self, path: str, write: Callable[[str], None], *, kind: str = MODEL) -> None:
         """Have a folder that is no table, such as a model, written aside.
 
         Parameters
@@ -162,21 +208,31 @@ class Publication:
             Where it goes.
         write : callable
             Writes it to the folder of the given name, which is not there yet.
+        kind : str
+            What the folder is, as the summary's ``paths`` call it.
         """
-        write(self._begin(self._qualify(path)).staging)
+        self.claim_folder(path, kind)
+        staged = self._begin(self._qualify(path))
+        write(staged.staging)
+        mark(self._files(staged.staging), staged.staging, kind, self._run_id)
 
-    def stage_text(self, path: str, text: str) -> None:
+    def stage_text(self, path: str, text: str, known: re.Pattern[str]) -> None:
         """Write a text file, such as a report, aside.
+
+        Parameters
+        ----------
+        path, text : str
+        known : re.Pattern
+            Found in every such text of this program: no other one is replaced.
 
         Raises
         ------
         ConfigurationError
-            If it cannot be written there.
+            If it cannot be written there, or something else is there.
         """
+        self.claim_text(path, known)
         place = self._qualify(path)
         files = self._files(place)
-        if files.is_folder(place):
-            raise ConfigurationError(f"{path}: is a folder; name a file")
         staged = self._begin(place)
         staged.is_folder, staged.text = False, text
         files.write_text(staged.staging, text)
@@ -219,10 +275,15 @@ class Publication:
             self._note("published")
         except OSError as error:
             self._roll_back()
+            if error.errno in _LASTING:
+                raise ConfigurationError(f"nothing was published, the old output stands: {error}") from error
             raise TransientError(f"nothing was published, the old output stands: {error}") from error
         except BaseException:
             self._roll_back()
             raise
+        self._forget_old()
+
+    def _forget_old(self) -> None:
         for staged in self._staged:
             files = self._files(staged.leaf)
             staged.moved_aside = staged.in_place = False

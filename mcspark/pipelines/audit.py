@@ -16,6 +16,7 @@ from mcspark.pipelines.drift import change_since, earlier_metrics, too_far
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.publishing import finish_run, stage_metrics, target_of
+from mcspark.pipelines.reporting import claim_report
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary, measured_summary
 from mcspark.report.metrics_table import MetricsTable, metrics_frame
@@ -26,6 +27,8 @@ def audit(run: Run) -> dict[str, Any]:
     target = target_of(run)
     against = run.config.drift.against
     earlier = earlier_metrics(run.spark, against) if against else None
+    if run.config.report:
+        claim_report(Publication(run.spark, run.run_id), run.config.report.path)
     plan = GroupSet.from_config(run.config.groups)
     inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
     inputs.refuse_unmatched()

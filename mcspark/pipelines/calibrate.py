@@ -27,6 +27,7 @@ from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.publishing import (
     CALIBRATED,
+    claim,
     finish_run,
     publication_of,
     publish_empty,
@@ -76,6 +77,7 @@ def calibrate(run: Run) -> dict[str, Any]:
         Workspace(run.spark, target.leaf, run.run_id) as workspace,
         publication_of(run, target, config.model.path) as publication,
     ):
+        claim(run, publication, target, config.model.path, config.report.path if config.report else None)
         inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
         with run.stage("join", "join the attributes") as told:
             inputs = inputs.with_frame(workspace.keep(inputs.ordered().frame, "joined"))

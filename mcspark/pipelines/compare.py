@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +45,10 @@ RESULTS_SCHEMA = StructType([
 ])  # fmt: skip
 """Columns of ``results.parquet``."""
 
+_PAGES = ("compare.md", "figure.svg", "compare.html")
+_KNOWN = re.compile("Comparison of calibrators|<svg[^>]*>.*Matplotlib", re.DOTALL)
+"""Found in all of :data:`_PAGES`."""
+
 _FINER = 3
 """How often the test rows' score bins are halved: a calibrator moves a cell as a whole."""
 
@@ -65,6 +70,10 @@ def compare(run: Run) -> dict[str, Any]:
         Lease(run.spark, output.path, run.run_id) as lease,
         Publication(run.spark, run.run_id) as publication,
     ):
+        results = Target(f"{output.path.rstrip('/')}/results.parquet")
+        publication.claim(results, "results")
+        for name in _PAGES:
+            publication.claim_text(f"{output.path.rstrip('/')}/{name}", _KNOWN)
         for name, config in tasks(run.config).items():
             inner = Run(run.job, run.run_id, config, run.spark, run.seconds)
             with run.stage(f"cells of {name}", f"sum the rows of {name} to cells"):
@@ -79,18 +88,17 @@ def compare(run: Run) -> dict[str, Any]:
                 found, choices[name] = run_sweep(name, sweep, grids, config.compare.partitions, pool, trials)
             rows += found
         with run.stage("write", "write the results"):
-            results = Target(f"{output.path.rstrip('/')}/results.parquet")
             publication.stage(
-                results, run.spark.createDataFrame(_records(rows), RESULTS_SCHEMA), rows=len(rows)
+                results,
+                run.spark.createDataFrame(_records(rows), RESULTS_SCHEMA),
+                rows=len(rows),
+                kind="results",
             )
             picture = figure(rows)
-            pages = {
-                "compare.md": markdown(rows, choices, engine.name),
-                "figure.svg": picture,
-                "compare.html": html(rows, choices, engine.name, picture),
-            }
+            texts = (markdown(rows, choices, engine.name), picture, html(rows, choices, engine.name, picture))
+            pages = dict(zip(_PAGES, texts, strict=True))
             for name, text in pages.items():
-                publication.stage_text(f"{output.path.rstrip('/')}/{name}", text)
+                publication.stage_text(f"{output.path.rstrip('/')}/{name}", text, _KNOWN)
         summary: dict[str, Any] = {
             "status": "ok",
             "run_id": run.run_id,

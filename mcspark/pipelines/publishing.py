@@ -13,14 +13,15 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 from mcspark.config.clashes import card_of
 from mcspark.core.metrics import Metrics
 from mcspark.data.lease import Lease
-from mcspark.data.manifest import manifest_place, manifest_text, write_manifest
+from mcspark.data.manifest import KNOWN, manifest_place, manifest_text, write_manifest
+from mcspark.data.ownership import MODEL
 from mcspark.data.sink import Publication, Target
 from mcspark.data.target import located
 from mcspark.errors import ConfigurationError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.drift import RUN_FILE
 from mcspark.pipelines.inputs import Inputs, output_columns
-from mcspark.pipelines.reporting import stage_report
+from mcspark.pipelines.reporting import claim_report, stage_report
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary
 from mcspark.report.metrics_table import metric_rows
@@ -85,6 +86,30 @@ def publication_of(
     return Publication(run.spark, run.run_id, target.leaf, places)
 
 
+def claim(
+    run: Run, publication: Publication, target: Target, model: str | None = None, report: str | None = None
+) -> None:
+    """Refuse, before any work is done, places where something is that the run must not replace.
+
+    Parameters
+    ----------
+    run : Run
+    publication : Publication
+    target : Target
+    model : str, optional
+        The folder of the model, where the job makes one.
+    report : str, optional
+        The page of the report, where the job makes one.
+    """
+    publication.claim(target, "output")
+    publication.claim(target.beside("rejected"), "rejected")
+    publication.claim(_metrics(target, run.run_id), "metrics")
+    if model is not None:
+        publication.claim_folder(model, MODEL)
+    if report is not None:
+        claim_report(publication, report)
+
+
 def stage_tables(
     publication: Publication, target: Target, inputs: Inputs, scored: DataFrame, calibrated: str
 ) -> dict[str, str]:
@@ -93,7 +118,7 @@ def stage_tables(
     columns = output_columns(inputs, calibrated)
     return {
         "output": publication.stage(target, scored.select(*columns), rows=inputs.n_accepted),
-        "rejected": publication.stage(rejected, inputs.rejected, rows=inputs.n_rejected),
+        "rejected": publication.stage(rejected, inputs.rejected, rows=inputs.n_rejected, kind="rejected"),
     }
 
 
@@ -102,7 +127,7 @@ def stage_metrics(run: Run, publication: Publication, target: Target, measured: 
     rows = list(metric_rows(measured))
     place = _metrics(target, run.run_id)
     frame = run.spark.createDataFrame(rows, METRICS_SCHEMA)
-    return publication.stage(place, frame, rows=len(rows))
+    return publication.stage(place, frame, rows=len(rows), kind="metrics")
 
 
 def stage_model(
@@ -183,7 +208,7 @@ def stage_manifest(run: Run, publication: Publication, output: str, summary: Map
         configuration=run.config.to_plain(),
         result={**result, "seconds": run.seconds},
     )
-    publication.stage_text(path, text)
+    publication.stage_text(path, text, KNOWN)
     return path
 
 

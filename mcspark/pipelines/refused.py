@@ -16,6 +16,7 @@ from mcspark.ml.working import WORKING
 from mcspark.pipelines.inputs import Inputs
 from mcspark.pipelines.publishing import (
     CALIBRATED,
+    claim,
     finish_run,
     publication_of,
     stage_metrics,
@@ -44,6 +45,7 @@ def keep_refused(
             Lease(run.spark, target.leaf, run.run_id) as lease,
             publication_of(run, target, place, report=page) as publication,
         ):
+            claim(run, publication, target, place, page)
             with run.stage("refused", "keep the refused candidate aside"):
                 scored = with_calibrated(
                     inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED

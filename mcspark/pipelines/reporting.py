@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,18 @@ from mcspark.report.facts import RunFacts
 from mcspark.report.metrics_table import metrics_frame
 from mcspark.report.page import render
 
+PAGE = re.compile(r"<title>Calibration report [\w-]+</title>")
+"""Found in every page; a file without it is somebody else's."""
+
+CARD = re.compile(r"\A# Calibrator [a-z]+-\d{8}T\d{6}Z-[0-9a-f]{8}\n")
+"""Found in every model card."""
+
+
+def claim_report(publication: Publication, page: str) -> None:
+    """Refuse, before any work is done, a report that could not be put there."""
+    publication.claim_text(page, PAGE)
+    publication.claim_text(card_of(page), CARD)
+
 
 def stage_report(
     run: Run,
@@ -29,8 +42,8 @@ def stage_report(
 ) -> str:
     """Write the page, and the model card in Markdown beside it, aside; returns the path of the page."""
     facts = run_facts(run, summary, measured, model)
-    publication.stage_text(page, render(facts))
-    publication.stage_text(card_of(page), card(facts))
+    publication.stage_text(page, render(facts), PAGE)
+    publication.stage_text(card_of(page), card(facts), CARD)
     return page
 
 

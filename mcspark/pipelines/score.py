@@ -16,6 +16,7 @@ from mcspark.ml.working import WORKING
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.publishing import (
     CALIBRATED,
+    claim,
     finish_run,
     publication_of,
     publish_empty,
@@ -41,6 +42,7 @@ def score(run: Run) -> dict[str, Any]:
         Lease(run.spark, target.leaf, run.run_id) as lease,
         publication_of(run, target) as publication,
     ):
+        claim(run, publication, target)
         inputs = read_inputs(run, families, model.fitted.columns, needs_label=False)
         inputs.refuse_unmatched()
         if not inputs.n_accepted:

@@ -167,7 +167,8 @@ class Files:
             try:
                 Path(self.local_name(source)).rename(self.local_name(target))
             except OSError as error:
-                raise OSError(f"{source}: cannot be moved to {target} ({error.strerror})") from error
+                what = f"{source}: cannot be moved to {target} ({error.strerror})"
+                raise OSError(error.errno, what) from error
             return
         try:
             moved = self._system.rename(self._path(source), self._path(target))
