@@ -13,6 +13,7 @@ from mcspark import MulticalibratorModel
 from mcspark.core.calibration_error import calibration_error
 from mcspark.data.lease import Lease
 from mcspark.data.manifest import read_manifest
+from mcspark.data.ownership import MARK
 from mcspark.data.sink import Target
 from mcspark.errors import ContractError, GateError, OutputHeldError
 from mcspark.pipelines.calibrate import calibrate
@@ -270,8 +271,10 @@ def test_an_empty_input_may_be_allowed(spark, tmp_path):
     write_tables(tmp_path, population(60))
     without_rows(tmp_path / "scored" / "part-0.parquet")
     config = configuration(tmp_path, tmp_path / "out", allow_empty=True)
-    (tmp_path / "out" / "calibrated" / "ds=2026-11-26").mkdir(parents=True)
-    population(30).to_parquet(tmp_path / "out" / "calibrated" / "ds=2026-11-26" / "stale.parquet")
+    stale = tmp_path / "out" / "calibrated" / "ds=2026-11-26"
+    stale.mkdir(parents=True)
+    population(30).to_parquet(stale / "part-0.parquet")
+    (stale / MARK).write_text("")
     summary = calibrate(start(spark, "calibrate", config))
     output = spark.read.parquet(summary["paths"]["output"])
     assert output.count() == 0

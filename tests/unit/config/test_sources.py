@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 
@@ -252,11 +253,41 @@ BASE = ["output.path=o", "model.path=m", "report.path=r.html"]
         ),
         (["scored.path=/q/s", "output.path=file:///q/s"], "output.path: lies in or around scored.path"),
         (["scored={table: a.b, key: [id]}", "output={table: a.b}"], "output.table: is scored.table"),
+        (
+            ["output.path=data/scored", "scored.path=data/scored_metrics"],
+            "has data/scored_metrics written beside",
+        ),
+        (["model.path=r.md"], "report.path: has r.md written beside it, which lies in or around model.path"),
+        (["output.path=r_refused.md/x"], "report.path: has r_refused.md written beside it"),
     ],
 )
 def test_a_job_that_writes_keeps_off_its_inputs(file, overrides, line):
     assert re.search(re.escape(line), refused(file, [*BASE, *overrides], {}, needs=("output",)))
     load_config(file, [*BASE, *overrides], {})  # an audit of the output reads what it does not write
+
+
+@pytest.mark.parametrize("suffix", ["rejected", "metrics", "candidate", "refused", "candidate_rejected"])
+def test_the_companions_of_an_output_keep_off_the_inputs_too(file, suffix):
+    overrides = [*BASE, f"scored.path=o_{suffix}"]
+    words = refused(file, overrides, {}, needs=("output", "model"))
+    assert f"output.path: has o_{suffix} written beside it, which lies in or around scored.path" in words
+    if suffix != "metrics":  # an audit writes none of the others, and may be about a candidate
+        load_config(file, overrides, {}, needs=("output",))
+
+
+def test_links_are_followed_to_the_inputs(file, tmp_path):
+    (tmp_path / "real" / "table").mkdir(parents=True)
+    (tmp_path / "way").symlink_to(tmp_path / "real")
+    overrides = [*BASE, f"scored.path={tmp_path}/real/table", f"output.path={tmp_path}/way/table"]
+    words = refused(file, overrides, {}, needs=("output", "model"))
+    assert "output.path: lies in or around scored.path" in words
+
+
+@pytest.mark.parametrize("key", ["output", "model", "report"])
+def test_the_configuration_is_not_written_over(file, key):
+    for path in (file, str(Path(file).parent)):
+        words = refused(file, [*BASE, f"{key}.path={path}"], {}, needs=("output", "model"))
+        assert f"{key}.path: lies in or around the configuration file" in words
 
 
 def test_a_calibrated_score_is_audited_but_not_calibrated_again(file):
