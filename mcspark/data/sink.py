@@ -24,7 +24,6 @@ from pyspark.sql import DataFrame, SparkSession
 from mcspark.data.commits import Commit, commit_of
 from mcspark.data.journal import Entry, Journal, State, aside_of, staging_of
 from mcspark.data.lake import PROVIDERS
-from mcspark.data.layout import refuse_other_layout
 from mcspark.data.ownership import (
     MODEL,
     mark,
@@ -34,6 +33,7 @@ from mcspark.data.ownership import (
 )
 from mcspark.data.pointer import Pointer
 from mcspark.data.target import Target
+from mcspark.data.whole import refuse_other_layout
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, beside, leaf, parent
