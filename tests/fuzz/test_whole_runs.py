@@ -1,0 +1,202 @@
+"""Whole runs of ``calibrate`` on tables and configurations made from a seed, judged by an oracle of its own.
+
+``MCSPARK_FUZZ=2000 pytest tests/fuzz/test_whole_runs.py`` tries 2,000 pairs; without it the first few. One pair
+alone, such as one that failed: ``MCSPARK_FUZZ_FROM=SEED MCSPARK_FUZZ=1``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import structlog
+from oracle import Expected, close, expected, groups_of, keys_of, measured
+from pairs import DAY, Pair, Values, pair
+
+FIRST = int(os.environ.get("MCSPARK_FUZZ_FROM", "0"))
+PAIRS = int(os.environ.get("MCSPARK_FUZZ", "25"))
+DOCUMENTED = (0, 2, 3, 4)
+OLD_DAY = "2026-11-25"
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a run ended."""
+
+    code: int
+    summary: dict[str, Any]
+    log: str
+
+
+def calibrate(config: Path) -> Done:
+    """The job as its command runs it; the session outlives it."""
+    from mcspark.cli.jobs import app
+
+    def end(_: Any, code: int) -> None:
+        raise SystemExit(code)
+
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch("mcspark.pipelines.run.finish", end),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        app(["calibrate", "--config", str(config)])
+    structlog.reset_defaults()
+    return Done(int(ended.value.code or 0), json.loads(out.getvalue().splitlines()[-1]), err.getvalue())
+
+
+@pytest.fixture(scope="module")
+def session(spark: Any) -> Iterator[Any]:
+    """Spark, set up for tables of a few dozen rows."""
+    settings = {"spark.sql.shuffle.partitions": "1"}
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+@pytest.fixture(scope="module")
+def old(session: Any, tmp_path_factory: Any) -> dict[bool, Path]:
+    """Outputs of earlier runs, with partitions and without."""
+    places = {}
+    for parted in (False, True):
+        root = tmp_path_factory.mktemp("old")
+        first = next(case for case in map(pair, range(100)) if not case.odd and len(_usable(case)) > 50)
+        for day in (OLD_DAY, DAY) if parted else (DAY,):
+            first.config["output"] = {"path": "table"} | ({"partition": {"ds": day}} if parted else {})
+            shutil.rmtree(root / "in", ignore_errors=True)
+            done = calibrate(first.write(root))
+            assert done.code == 0, done.summary
+        places[parted] = root / "out"
+    return places
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Every file by a hash of its bytes; but for manifests, and for what a gate has refused."""
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and "_manifests" not in str(p) and "_refused" not in str(p)
+    }
+
+
+def read(path: str) -> pd.DataFrame:
+    """A written table, by another reader."""
+    files = sorted(Path(path.removeprefix("file:")).glob("*.parquet"))
+    return pa.concat_tables([pq.read_table(f, partitioning=None) for f in files]).to_pandas(
+        integer_object_nulls=True, date_as_object=True
+    )
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + PAIRS))
+def test_a_run_publishes_what_the_rows_say_or_nothing(seed, session, old, tmp_path):
+    case = pair(seed)
+    parted = "partition" in case.config["output"]
+    shutil.copytree(old[parted], tmp_path / "out")
+    config = case.write(tmp_path)
+    before = content(tmp_path / "out")
+    done = calibrate(config)
+    told = f"seed {seed}: exit {done.code}, odd {case.odd}: {done.summary.get('error')}"
+    if os.environ.get("MCSPARK_FUZZ_TELL"):
+        with open(os.environ["MCSPARK_FUZZ_TELL"], "a") as file:
+            file.write(told[:600] + "\n")
+    assert done.code in DOCUMENTED, f"{told}\n{done.log[-4000:]}"
+    assert "Traceback" not in str(done.summary.get("error")), told
+    if done.code:
+        assert content(tmp_path / "out") == before, told
+        assert case.odd or (done.code == 3 and not _usable(case)), told
+        return
+    if parted:
+        now = content(tmp_path / "out")
+        for name, digest in before.items():
+            assert f"ds={OLD_DAY}/" not in name or now[name] == digest, told
+    rows = expected(case)
+    assert rows.must_refuse is None, told
+    check_rows(case, rows, done.summary)
+    check_metrics(case, rows, done.summary)
+
+
+def _usable(case: Pair) -> list[Values]:
+    """Accepted rows with a label and a weight: without any there is nothing to learn from."""
+    scored = case.config["scored"]
+    return [
+        row for row in expected(case).accepted.values()
+        if row[scored["label"]] is not None and ("weight" not in scored or row[scored["weight"]] > 0)
+    ]  # fmt: skip
+
+
+def check_rows(case: Pair, rows: Expected, summary: dict[str, Any]) -> None:
+    """Rows in = scored + rejected; each accepted key once, with its values; each rejected row with its reasons."""
+    output, rejected = read(summary["paths"]["output"]), read(summary["paths"]["rejected"])
+    counts, scored = summary["rows"], case.config["scored"]
+    assert counts["in"] == len(case.scored) == len(output) + len(rejected)
+    assert (counts["scored"], counts["rejected"]) == (len(output), len(rejected))
+    keys = keys_of(output, case.key)
+    assert Counter(keys) == Counter(list(rows.accepted))
+    found = Counter(
+        (key, tuple(sorted(why))) for key, why in zip(keys_of(rejected, case.key), rejected["reasons"], strict=True)
+    )
+    assert found == Counter(rows.rejected)
+    for name in (scored["score"], scored["label"], scored.get("weight")):
+        if name is None:
+            continue
+        given = [rows.accepted[key][name] for key in keys]
+        kind = case.types[name]
+        want = np.array([np.nan if v is None else float(pa.scalar(v, kind).as_py()) for v in given])
+        want = want if name == scored.get("weight") else np.clip(want, 0, 1)
+        np.testing.assert_array_equal(output[name].to_numpy(float), want)
+    assert output["calibrated_score"].between(0, 1).all()
+    assert (output["split"].isna() == output[scored["label"]].isna()).all()
+    if case.config["calibrator"]["method"] == "none":
+        np.testing.assert_array_equal(output["calibrated_score"], output[scored["score"]])
+
+
+def check_metrics(case: Pair, rows: Expected, summary: dict[str, Any]) -> None:
+    """The summary's errors and losses, again from the rows that were written."""
+    if not rows.accepted:
+        assert summary["metrics"] == {}
+        return
+    output = read(summary["paths"]["output"])
+    scored, evaluation = case.config["scored"], case.config["evaluation"]
+    label = output[scored["label"]].to_numpy(float)
+    labelled = ~np.isnan(label)
+    weight = output[scored["weight"]].to_numpy(float) if "weight" in scored else np.ones(len(output))
+    assert summary["rows"]["labelled"] == labelled.sum()
+    groups = groups_of(case, keys_of(output, case.key), labelled, weight)
+    if any(c.fails for c in case.conditions) or groups.close:
+        return
+    metrics = read(summary["paths"]["metrics"])
+    named = set(metrics.loc[(metrics["metric"] == "share") & (metrics["stage"] == "after"), "group"])
+    assert named == set(groups.members)
+    assert summary["groups"] == len(groups.members)
+    test = (output["split"] == "test").to_numpy()
+    assert summary["rows"]["test"] == test.sum()
+    members = {name: member[test] for name, member in groups.members.items()}
+    for stage, column in (("before", scored["score"]), ("after", "calibrated_score")):
+        told = summary["metrics"][stage]
+        score = output[column].to_numpy(float)[test]
+        for m in evaluation["levels"]:
+            found = told["by_level"][str(m)]
+            want = measured(score, label[test], weight[test], members, m, evaluation["min_group_rows"])
+            for what in ("mc_error", "ma_error", "loss"):
+                assert close(found[what], want[what]), (stage, m, what, found[what], want[what])
+            assert close(told["loss"], want["score_loss"]), (stage, told["loss"], want["score_loss"])
