@@ -11,6 +11,7 @@ import typer
 import mcspark
 from mcspark.cli import jobs
 from mcspark.cli.launch import SparkOptions, launch
+from mcspark.config.secrets import redact_uri
 from mcspark.errors import McsparkError
 
 app = typer.Typer(
@@ -54,7 +55,7 @@ def with_exit_code(action: Callable[[], None]) -> None:
     try:
         action()
     except McsparkError as error:
-        typer.echo(f"mcspark: {error}", err=True)
+        typer.echo(f"mcspark: {redact_uri(str(error))}", err=True)
         sys.exit(error.exit_code)
 
 

@@ -1,4 +1,8 @@
-"""Keep secrets out of logs, manifests and messages."""
+"""Keep secrets out of whatever leaves the process as text: summaries, manifests, reports, messages, logs.
+
+A path may carry a secret: user information, a query with a token or signature, a parameter behind ``;``. Such
+a path opens a table, and is written nowhere; what is written is :func:`redact` of it.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,12 @@ _SECRET_PART = re.compile(
     re.IGNORECASE,
 )
 
+JAVA_PATTERN = (
+    r"(?i)(?<=[?&;])[^?&;=#\s]{0,99}(?:password|passwd|pwd|secret|token|key|credential|signature|"
+    r"(?<=[?&;])sig)[^?&;=#\s]*=[^&;#\s]*|(?<=://)(?!\w+@\w+\.(?:dfs|blob)\.)[^/?#\s@]{1,999}@"
+)
+"""The same for Spark, which hides what matches wherever it shows a plan."""
+
 
 def redact_uri(text: str) -> str:
     """``text`` with the user part and the secret-like query parts of every URI in it replaced by ``***``.
@@ -37,19 +47,24 @@ def redact_uri(text: str) -> str:
 def redact(plain: Any) -> Any:
     """The same value without secrets, at any depth.
 
-    Every text goes through :func:`redact_uri`; the text under a key that speaks of a password, secret,
-    token, credential or access key, as in Spark's own settings, becomes ``***``.
+    Every text goes through :func:`redact_uri`, keys too; the text under a key that speaks of a password,
+    secret, token, credential or access key, as in Spark's own settings, becomes ``***``.
     """
     if isinstance(plain, str):
         return redact_uri(plain)
     if isinstance(plain, dict):
         return {
-            key: HIDDEN if isinstance(value, str) and _SECRET_NAME.search(str(key)) else redact(value)
+            redact(key): HIDDEN if isinstance(value, str) and _names_a_secret(key) else redact(value)
             for key, value in plain.items()
         }
     if isinstance(plain, (list, tuple)):
         return [redact(value) for value in plain]
     return plain
+
+
+def _names_a_secret(key: Any) -> bool:
+    # A path may be a key, as in counts by table; what is secret in it is hidden as in every text.
+    return "/" not in str(key) and _SECRET_NAME.search(str(key)) is not None
 
 
 def _hide_user(match: re.Match[str]) -> str:

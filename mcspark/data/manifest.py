@@ -82,10 +82,11 @@ def manifest_text(
     configuration : mapping
         Resolved, in plain JSON types; secrets in addresses are hidden.
     result : mapping
-        Counts, metrics, timings, paths: the summary of the run. Numbers that are not finite become null.
+        Counts, metrics, timings, paths: the summary of the run, without secrets either. Numbers that are not
+        finite become null.
     """
     manifest = {
-        **_finite(dict(result)),
+        **redact(_finite(dict(result))),
         "schema_version": SCHEMA_VERSION,
         "run_id": run_id,
         "job": job,

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from mcspark.config import AttributeTable, ScoredTable
+from mcspark.config import AttributeTable, ScoredTable, redact_uri
 from mcspark.data.drift import csv_header, decoded, files_of, refuse_parquet_drift
 from mcspark.data.names import close_to, differing_in_case
 from mcspark.data.pointer import pointed_folders
@@ -24,8 +24,8 @@ _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
 def where(source: ScoredTable | AttributeTable) -> str:
-    """The path or the name of the table, for messages."""
-    return str(source.path or source.table)
+    """The path or the name of the table, for messages, counts and the source of rejected rows: no secrets."""
+    return redact_uri(str(source.path or source.table))
 
 
 def read_table(
@@ -53,7 +53,7 @@ def read_table(
         If the format needs classes that are not there.
     """
     partition: Mapping[str, str] = getattr(source, "partition", None) or {}
-    name = where(source)
+    name = str(source.path or source.table)
     if not source.path:
         frame = _named(spark, name)
     elif source.format == "csv":

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from mcspark.config import Drift
+from mcspark.config import Drift, redact_uri
+from mcspark.config.secrets import HIDDEN
 from mcspark.data.lake import PROVIDERS, by_path
 from mcspark.data.manifest import read_manifest
 from mcspark.data.tables import unreadable_is_refused
@@ -196,6 +197,11 @@ def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTabl
         origin = _of_model(spark, against)
     if not isinstance(origin["metrics"], str):
         raise ContractError(f"{against}: this run has left no metrics to compare with; name one that has")
+    if HIDDEN in origin["metrics"]:
+        raise ContractError(
+            f"{redact_uri(against)}: the path of this run's metrics held a secret, which is kept nowhere; "
+            "give secrets by Spark's settings (spark.hadoop.…) and not in paths, and calibrate again"
+        )
     run_id = check_run_id(str(origin["run_id"]))
     return run_id, _metrics(spark, origin["metrics"], str(origin["format"]), run_id)
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
+from mcspark.config import redact
 from mcspark.config.clashes import card_of
 from mcspark.core.metrics import Metrics
 from mcspark.data.lease import Lease
@@ -138,7 +139,7 @@ def stage_model(
     def write(folder: str) -> None:
         model.write().write_to(folder)
         origin = {"run_id": run.run_id, "metrics": metrics, "format": target.format}
-        Files(run.spark, folder).write_text(f"{folder}/{RUN_FILE}", json.dumps(origin))
+        Files(run.spark, folder).write_text(f"{folder}/{RUN_FILE}", json.dumps(redact(origin)))
 
     publication.stage_folder(path, write)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from mcspark.config import redact
 from mcspark.config.clashes import card_of
 from mcspark.core.metrics import Metrics
 from mcspark.data.manifest import versions
@@ -55,7 +56,7 @@ def run_facts(
 ) -> RunFacts:
     """All that a report says about this run."""
     facts = RunFacts(
-        summary=summary,
+        summary=redact(dict(summary)),
         metrics=metrics_frame(measured),
         configuration=run.config.redacted(),
         versions=versions(run.spark),

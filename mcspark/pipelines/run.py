@@ -143,7 +143,7 @@ def run_job(
         track(run, summary)
         summary["seconds"] = {**run.seconds, "total": round(time.monotonic() - start, 3)}
         run = None  # it has its manifest
-        print(json.dumps(summary, allow_nan=False), flush=True)  # noqa: T201  (the contract of every job)
+        print(json.dumps(redact(summary), allow_nan=False), flush=True)  # noqa: T201  (the contract of every job)
         code = 0
     except McsparkError as error:
         paths = error.paths if isinstance(error, GateError) else {}
@@ -170,7 +170,7 @@ def _report(
     if run is not None and not run.is_recorded:
         _record(run, status, message, code)
     line = {"status": status, "run_id": run_id, "error": message, "exit_code": code}
-    line |= {"paths": dict(paths)} if paths else {}
+    line |= {"paths": redact(dict(paths))} if paths else {}
     print(json.dumps(line), flush=True)  # noqa: T201
     return code
 

@@ -15,6 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from mcspark.errors import ConfigurationError
+from mcspark.runtime.causes import java_reason
+
+__all__ = ["Files", "beside", "java_reason", "leaf", "parent"]
 
 MAX_TEXT = 64 * 1024 * 1024
 """No text file that a job reads back is larger, in bytes."""
@@ -24,15 +27,6 @@ OBJECT_STORES = ("s3a", "s3", "s3n", "gs", "oss", "cosn", "wasb", "wasbs")
 """Schemes of stores that copy every object to rename a folder, and show readers half of it meanwhile."""
 
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//[^/]*)?")
-
-
-def java_reason(error: Py4JJavaError | PySparkException) -> str:
-    """First line of the message of the Java exception, with its class."""
-    if isinstance(error, PySparkException):  # what pyspark has made of some of them
-        return f"{type(error).__name__}: {(str(error).strip().splitlines() or ['no message'])[0]}"
-    cause = error.java_exception
-    message = (cause.getMessage() or "").strip().splitlines()
-    return f"{cause.getClass().getSimpleName()}: {message[0] if message else 'no message'}"
 
 
 class Files:

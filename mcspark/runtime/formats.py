@@ -22,6 +22,7 @@ from pyspark import SparkConf, SparkContext
 from mcspark.config import AttributeTable, Config, Output, ScoredTable
 from mcspark.errors import ConfigurationError
 from mcspark.runtime import streams
+from mcspark.runtime.causes import ivy_messages, unresolved
 from mcspark.runtime.jars import FOLDER_VARIABLE, jars_by_checksum
 from mcspark.runtime.java import ensure_java
 
@@ -204,9 +205,10 @@ def _resolved(jvm: Any, feature: Feature) -> list[str]:
     query = f"?exclude={feature.excluded}" if feature.excluded else ""
     uri = jvm.java.net.URI(f"ivy://{feature.coordinate}{query}")
     try:
-        paths = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(uri)
+        with ivy_messages(jvm) as told:
+            paths = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(uri)
     except Py4JJavaError as error:
-        reason = str(error.java_exception.getMessage()).strip().splitlines()[0]
+        reason = unresolved(error, told)
         raise ConfigurationError(
             f"{feature.coordinate} is not on the class path and could not be resolved: {reason}. Ways out: "
             f"--packages {feature.coordinate} with spark.jars.ivySettings for your own repository; --jars; "

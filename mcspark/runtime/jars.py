@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from mcspark.errors import ConfigurationError
+from mcspark.runtime.causes import advice, ivy_messages, unresolved
 
 COORDINATE = "com.microsoft.azure:synapseml-lightgbm_2.12:1.1.3"
 FOLDER_VARIABLE = "MCSPARK_JARS"
@@ -152,10 +153,12 @@ def _resolve(spark: SparkSession) -> None:
             failure.append(error)
 
     thread = threading.Thread(target=resolve, name="resolve-jars", daemon=True)
-    thread.start()
-    thread.join(RESOLVE_SECONDS)
+    with ivy_messages(spark._jvm) as told:
+        thread.start()
+        thread.join(RESOLVE_SECONDS)
     if thread.is_alive() or failure:
-        what = str(failure[0]).strip().splitlines()[0] if failure else f"no answer in {RESOLVE_SECONDS} s"
+        silent = TimeoutError(f"no answer in {RESOLVE_SECONDS} s; {advice('no answer in')}")
+        what = unresolved(failure[0] if failure else silent, told)
         raise ConfigurationError(
             f"The LightGBM jars ({COORDINATE}) are not on the class path and could not be resolved: {what}. "
             f"Ways out: set {FOLDER_VARIABLE} to a folder filled by `python -m mcspark.runtime.jars FOLDER` "

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from collections.abc import Callable, MutableMapping
 from typing import Any, Literal
 
 import structlog
 
-from mcspark.config.secrets import HIDDEN, redact
+from mcspark.config.secrets import redact
 from mcspark.runtime import progress, streams
-
-_SECRET_NAME = re.compile(r"passw|secret|token|credential|(access|private|api)[._-]?key", re.IGNORECASE)
 
 
 def _redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Hide values with a secret's name, and secrets inside any text."""
-    return {name: HIDDEN if _SECRET_NAME.search(name) else redact(value) for name, value in event.items()}
+    hidden: MutableMapping[str, Any] = redact(dict(event))
+    return hidden
 
 
 def configure_logs(
@@ -47,11 +45,15 @@ def configure_logs(
             structlog.processors.JSONRenderer(default=str),
         ]
     elif terminal is None:
-        renderer = [_redact, structlog.dev.ConsoleRenderer(colors=False)]
+        renderer = [
+            structlog.processors.format_exc_info,
+            _redact,
+            structlog.dev.ConsoleRenderer(colors=False),
+        ]
     else:
         lines, level = progress.StageLines(terminal), logging.DEBUG
         colours = structlog.dev.ConsoleRenderer(colors=not lines.console.no_color)
-        renderer = [_redact, lines, colours]
+        renderer = [structlog.processors.format_exc_info, _redact, lines, colours]
         factory = _LinesLoggerFactory(lines)
     structlog.configure(
         processors=[

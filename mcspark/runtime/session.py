@@ -17,6 +17,7 @@ from typing import NoReturn
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from mcspark.config.secrets import JAVA_PATTERN
 from mcspark.runtime import formats, streams
 from mcspark.runtime.jars import add_lightgbm
 from mcspark.runtime.java import ensure_java
@@ -75,9 +76,19 @@ def spark_session(
         spark = builder.getOrCreate()
     streams.keep_stdout_clean()
     respect_umask(spark)
+    hide_secrets(spark)
     if needs_lightgbm:
         add_lightgbm(spark)
     return spark
+
+
+_HIDDEN_IN_PLANS = "spark.sql.redaction.string.regex"
+
+
+def hide_secrets(spark: SparkSession) -> None:
+    """Let Spark's pages and event log show no secrets of paths; what the operator has set stands."""
+    if spark.conf.get(_HIDDEN_IN_PLANS, None) is None:
+        spark.conf.set(_HIDDEN_IN_PLANS, JAVA_PATTERN)
 
 
 _UMASK = "fs.permissions.umask-mode"

@@ -1,4 +1,4 @@
-"""What a run must have done, by plain Python over the rows of a pair and brute force over what was written."""
+"""What a run must have done: plain Python over the rows of a pair, brute force over what was written."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _stored(value: Any, kind: pa.DataType) -> Any:
     return None if value is None else pa.scalar(value, kind).as_py()
 
 
-def expected(pair: Pair) -> Expected:
+def expected(pair: Pair) -> Expected:  # noqa: PLR0912  (the contract has as many rules)
     """What the contract says about every row."""
     scored, key = pair.config["scored"], pair.key
     faults = [_faults(pair, row) for row in pair.scored]
@@ -223,7 +223,11 @@ def _category(pair: Pair, cut: Mapping[str, Any]) -> tuple[Callable[[Any], Any],
 
         def quotient(value: Any) -> int | None:
             number = _exact(value)
-            return None if isinstance(number, float) else math.floor(Fraction(number) / Fraction(Decimal(repr(by))))
+            return (
+                None
+                if isinstance(number, float)
+                else math.floor(Fraction(number) / Fraction(Decimal(repr(by))))
+            )
 
         return quotient, lambda i: f"{column}/{shown}={i}"
     kind = pair_type(pair, column)
@@ -243,7 +247,12 @@ def pair_type(pair: Pair, column: str) -> pa.DataType:
 
 
 def measured(
-    score: np.ndarray, label: np.ndarray, weight: np.ndarray, members: Mapping[str, np.ndarray], m: int, least: int
+    score: np.ndarray,
+    label: np.ndarray,
+    weight: np.ndarray,
+    members: Mapping[str, np.ndarray],
+    m: int,
+    least: int,
 ) -> dict[str, float | None]:
     """MC error, MA error and loss of these rows on the grid of m levels, row by row.
 

@@ -1,4 +1,4 @@
-"""Whole inputs of a job, made from a seed: tables of a few dozen rows and a configuration to calibrate them by."""
+"""Whole inputs of a job, made from a seed: tables of a few dozen rows, and a configuration for them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Values = dict[str, Any]
 """One row by column."""
 
 NAMES = (
-    "id", "person no", "a.b", "a`b", "ünï", "split", "reasons", "source", "x'y", 'q"r', "SELECT", "ID2", "a,b",
-    "a{b}", "k=v", "0", "run_id", "group", "_c0", "bell😀", "score", "label", "weight", "rate %", "[1]", "a/b",
-    "ds2", "value", "w", "y", "f", "level", "metric", "stage", "é", "Region", "AGE", "job-title", "(x)", "a\\b",
+    "id", "person no", "a.b", "a`b", "ünï", "split", "reasons", "source", "x'y", 'q"r', "SELECT", "ID2",
+    "a,b",     "a{b}", "k=v", "0", "run_id", "group", "_c0", "bell😀", "score", "label", "weight", "rate %",
+    "[1]", "a/b",     "ds2", "value", "w", "y", "f", "level", "metric", "stage", "é", "Region",
+    "AGE", "job-title", "(x)", "a\\b",
 )  # fmt: skip
 HOSTILE_NAMES = ("__x", "__score", "__family_0", "__unmatched", "calibrated_score", "ds")
 FOLDERS = ("scored", "a b", "é", "x[1]", "a{b,c}", "p%20q", "day=1", "a+b", "q?", "star*")
@@ -148,7 +149,7 @@ class _Maker:
         self.taken.add(found.casefold())
         return found
 
-    def make(self, seed: int) -> Pair:
+    def make(self, seed: int) -> Pair:  # noqa: PLR0912  (one choice after the other)
         rng = self.rng
         n = rng.choice([20, 40, 60, 100, 150, 200])
         key = [self.name() for _ in range(rng.choice([1, 1, 2]))]
@@ -239,7 +240,8 @@ class _Maker:
         rng = self.rng
         how = rng.choice(["any", "any", "any", "edges", "few", "one", "ends"])
         draw: Callable[[], float] = {
-            "any": rng.random, "edges": lambda: rng.randrange(31) / 30, "few": lambda: rng.choice([0.1, 0.3, 0.7]),
+            "any": rng.random, "edges": lambda: rng.randrange(31) / 30,
+            "few": lambda: rng.choice([0.1, 0.3, 0.7]),
             "one": lambda: 0.25, "ends": lambda: rng.choice([0.0, 1.0, -0.0, 5e-324, math.nextafter(1, 0)]),
         }[how]  # fmt: skip
         kind = rng.choice([pa.float64()] * 4 + [pa.float32(), pa.decimal128(9, 4)])
@@ -276,7 +278,12 @@ class _Maker:
         for row in rows:
             near = row[score] if isinstance(row[score], float) and 0 <= row[score] <= 1 else 0.5
             one = rng.random() < 0.7 * near + 0.15
-            value = {"binary": float(one), "share": rng.random(), "ones": 1.0, "few": float(rng.random() < 0.02)}
+            value = {
+                "binary": float(one),
+                "share": rng.random(),
+                "ones": 1.0,
+                "few": float(rng.random() < 0.02),
+            }
             row[name] = low + (high - low) * value[how]
         if self.chance(0.3):
             share = rng.choice([0.1, 0.5, 0.95])
@@ -396,7 +403,10 @@ class _Maker:
             (pa.float64(), lambda: rng.choice([*quarters, math.nan, -0.0, math.inf])),
             (pa.float32(), lambda: rng.choice(tenths)),
             (pa.decimal128(6, 2), lambda: Decimal(rng.randint(-100, 400)) / 100),
-            (pa.string(), lambda: rng.choice(["a", "b", "A", "", " a", "c'd", 'e"f', "é", "null", "1", "01"])),
+            (
+                pa.string(),
+                lambda: rng.choice(["a", "b", "A", "", " a", "c'd", 'e"f', "é", "null", "1", "01"]),
+            ),
             (pa.string(), lambda: rng.choice(["north", "south"])),
             (pa.bool_(), lambda: rng.random() < 0.3),
             (pa.date32(), lambda: dt.date(2026, 1, rng.randint(1, 4))),
@@ -405,8 +415,9 @@ class _Maker:
         ]
         return rng.choice(kinds)
 
-    def groups(self, tables: list[Attributes], key: list[str]) -> tuple[list[dict[str, Any]], list[Condition]]:
-        rng = self.rng
+    def groups(
+        self, tables: list[Attributes], key: list[str]
+    ) -> tuple[list[dict[str, Any]], list[Condition]]:
         cuts: list[dict[str, Any]] = []
         conditions: list[Condition] = []
         for table in tables:
@@ -418,7 +429,9 @@ class _Maker:
                 if self.chance(0.4):
                     conditions.append(self.condition(name, kind, len(conditions)))
         if not cuts and not conditions:
-            name = next(n for n in tables[0].types if n not in key) if len(tables[0].types) > len(key) else None
+            name = (
+                next(n for n in tables[0].types if n not in key) if len(tables[0].types) > len(key) else None
+            )
             if name is None:
                 self.odd.append("no groups")
             else:
@@ -442,8 +455,14 @@ class _Maker:
         rng, sql = self.rng, "`" + name.replace("`", "``") + "`"
         title = rng.choice(["p", "old women", "x=1", "é", "a & b", "<b>", "p'"]) + str(i)
         if self.chance(0.02, "a condition that fails"):
-            wrong = rng.choice([f"1 / length(trim(cast({sql} as string))) > 1", f"cast({sql} as int) > 2",
-                                f"cast(cast({sql} as string) as date) = '2026-01-01'", f"cast({sql} as tinyint) > 300"])
+            wrong = rng.choice(
+                [
+                    f"1 / length(trim(cast({sql} as string))) > 1",
+                    f"cast({sql} as int) > 2",
+                    f"cast(cast({sql} as string) as date) = '2026-01-01'",
+                    f"cast({sql} as tinyint) > 300",
+                ]
+            )
             return Condition(title, wrong, lambda _: None, (name,), fails=True)
 
         def tests(op: Callable[[Any], bool | None]) -> Callable[[Values], bool | None]:
@@ -478,7 +497,8 @@ class _Maker:
         rng = self.rng
         method = rng.choice(["trees"] * 5 + ["multiaccuracy", "lsboost", "mcboost", "squarelev", "none"])
         return {
-            "method": method, "engine": "lightgbm", "max_trees": 3, "early_stopping_rounds": rng.choice([1, 3]),
+            "method": method, "engine": "lightgbm", "max_trees": 3,
+            "early_stopping_rounds": rng.choice([1, 3]),
             "learning_rate": rng.choice([0.1, 0.3, 1.0]), "feature_fraction": rng.choice([1.0, 0.5]),
             "link": rng.choice(["identity", "identity", "logit"]), "rounds": rng.choice([1, 1, 2, "auto"]),
             "refit": rng.random() < 0.3, "score_bins": rng.choice([0, 4, 16]),

@@ -1,7 +1,7 @@
 """Whole runs of ``calibrate`` on tables and configurations made from a seed, judged by an oracle of its own.
 
-``MCSPARK_FUZZ=2000 pytest tests/fuzz/test_whole_runs.py`` tries 2,000 pairs; without it the first few. One pair
-alone, such as one that failed: ``MCSPARK_FUZZ_FROM=SEED MCSPARK_FUZZ=1``.
+``MCSPARK_FUZZ=2000 pytest tests/fuzz/test_whole_runs.py`` tries 2,000 pairs; without it the first few. One
+pair alone, such as one that failed: ``MCSPARK_FUZZ_FROM=SEED MCSPARK_FUZZ=1``.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def test_a_run_publishes_what_the_rows_say_or_nothing(seed, session, old, tmp_pa
     done = calibrate(config)
     told = f"seed {seed}: exit {done.code}, odd {case.odd}: {done.summary.get('error')}"
     if os.environ.get("MCSPARK_FUZZ_TELL"):
-        with open(os.environ["MCSPARK_FUZZ_TELL"], "a") as file:
+        with Path(os.environ["MCSPARK_FUZZ_TELL"]).open("a") as file:
             file.write(told[:600] + "\n")
     assert done.code in DOCUMENTED, f"{told}\n{done.log[-4000:]}"
     assert "Traceback" not in str(done.summary.get("error")), told
@@ -145,7 +145,7 @@ def _usable(case: Pair) -> list[Values]:
 
 
 def check_rows(case: Pair, rows: Expected, summary: dict[str, Any]) -> None:
-    """Rows in = scored + rejected; each accepted key once, with its values; each rejected row with its reasons."""
+    """Rows in = scored + rejected; accepted keys once, with their values; rejected ones by reason."""
     output, rejected = read(summary["paths"]["output"]), read(summary["paths"]["rejected"])
     counts, scored = summary["rows"], case.config["scored"]
     assert counts["in"] == len(case.scored) == len(output) + len(rejected)
@@ -153,7 +153,8 @@ def check_rows(case: Pair, rows: Expected, summary: dict[str, Any]) -> None:
     keys = keys_of(output, case.key)
     assert Counter(keys) == Counter(list(rows.accepted))
     found = Counter(
-        (key, tuple(sorted(why))) for key, why in zip(keys_of(rejected, case.key), rejected["reasons"], strict=True)
+        (key, tuple(sorted(why)))
+        for key, why in zip(keys_of(rejected, case.key), rejected["reasons"], strict=True)
     )
     assert found == Counter(rows.rejected)
     for name in (scored["score"], scored["label"], scored.get("weight")):

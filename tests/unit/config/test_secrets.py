@@ -43,3 +43,8 @@ def test_whole_values():
     assert redact(plain) == {
         "paths": ["s3a://***@b"], "key": ["id"], "n": 1, "fs.s3a.access.key": "***", "none": None,
     }  # fmt: skip
+
+
+def test_paths_that_are_keys_and_the_counts_below_them():
+    plain = {"unmatched": {"/data;token=abc/t": 3}, "password": "abc", "tokens": 3}
+    assert redact(plain) == {"unmatched": {"/data;token=***": 3}, "password": "***", "tokens": 3}

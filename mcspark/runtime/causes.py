@@ -1,0 +1,125 @@
+"""What a Java exception says in the end: its message, the deepest cause below it, and how to mend that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+_DEEPEST = 25
+_LONGEST = 300
+
+_MENDS = tuple(
+    (re.compile(pattern, re.IGNORECASE), mend)
+    for pattern, mend in (
+        (
+            r"PKIX|SSLHandshake|CertificateException|valid certification path|certificate_unknown",
+            "the certificate there is not trusted: give Java its authority's certificate, by "
+            "-Djavax.net.ssl.trustStore=… in spark.driver.extraJavaOptions and those of the executors",
+        ),
+        (
+            r"UnknownHost|Host \S+ not found|Name or service not known|nodename nor servname",
+            "the host name is not resolved: check its spelling, the name server and the proxy",
+        ),
+        (
+            r"\b40[13]\b|Forbidden|Unauthorized|AccessDenied|AccessControlException|Permission denied",
+            "access is refused: check the credentials and what they may do",
+        ),
+        (r"timed? ?out|no answer in", "no answer in time: check the network and the proxy, and try again"),
+        (
+            r"Connection refused|NoRouteToHost|Network is unreachable|Connection reset|ConnectException",
+            "nothing answers there: check address, port and proxy, and whether this machine is offline",
+        ),
+        (r"No space left|Disk quota exceeded|Not enough space", "the disk is full: free some space there"),
+        (r"SERVER ERROR|\b50[0-9]\b", "the server has failed: try again later"),
+    )
+)
+
+_TOLD_BY_IVY = re.compile(
+    r"(?:SERVER ERROR|Server access error|Host \S+ not found|Your proxy requires|[\w.]+Exception: )[^\n]*",
+    re.IGNORECASE,
+)
+
+
+def advice(text: str) -> str | None:
+    """How to mend what the text speaks of; None where it speaks of nothing known."""
+    return next((mend for pattern, mend in _MENDS if pattern.search(text)), None)
+
+
+def java_reason(error: Py4JJavaError | PySparkException) -> str:
+    """The message of an exception of Java's in one line: with its class, its deepest cause, and the mend.
+
+    Such as ``SSLException: cannot connect, caused by ValidatorException: …; the certificate there …``.
+    """
+    thrown: Any = (
+        getattr(error, "_origin", None) if isinstance(error, PySparkException) else error.java_exception
+    )
+    if isinstance(error, PySparkException):  # what pyspark has made of some of them
+        first = f"{type(error).__name__}: {_line(str(error))}"
+    else:
+        first = f"{thrown.getClass().getSimpleName()}: {_line(thrown.getMessage())}"
+    deepest = _deepest(thrown) if thrown is not None else None
+    if deepest is not None and deepest.partition(": ")[2] not in first:
+        first = f"{first}, caused by {deepest}"
+    mend = advice(first)
+    return f"{first}; {mend}" if mend else first
+
+
+def _deepest(thrown: Any) -> str | None:
+    """Class and message of the last exception in the chain of causes that has a message."""
+    found = None
+    with suppress(Py4JError, AttributeError):
+        for _ in range(_DEEPEST):
+            thrown = thrown.getCause()
+            if thrown is None:
+                break
+            if thrown.getMessage():
+                found = f"{thrown.getClass().getSimpleName()}: {_line(thrown.getMessage())}"
+    return found
+
+
+def _line(text: object) -> str:
+    lines = str(text or "").strip().splitlines()
+    return lines[0].strip()[:_LONGEST] if lines else "no message"
+
+
+@contextmanager
+def ivy_messages(jvm: Any) -> Iterator[list[str]]:
+    """Collect what Ivy prints while it resolves: its exception says "not found", whatever the cause.
+
+    Yields a list that holds the causes when the block ends, the most telling first.
+    """
+    told: list[str] = []
+    heard, before = None, None
+    with suppress(Py4JError, TypeError):  # another version of Spark may print elsewhere
+        utils = jvm.org.apache.spark.deploy.SparkSubmitUtils
+        before = utils.printStream()
+        heard = jvm.java.io.ByteArrayOutputStream()
+        both = jvm.org.apache.commons.io.output.TeeOutputStream(before, heard)
+        getattr(utils, "printStream_$eq")(jvm.java.io.PrintStream(both, True))
+    try:
+        yield told
+    finally:
+        if heard is not None and before is not None:
+            with suppress(Py4JError, TypeError):
+                getattr(utils, "printStream_$eq")(before)
+                told += telling(str(heard.toString()))
+
+
+def telling(text: str) -> list[str]:
+    """Lines of Ivy's that name a cause, each once; those with a known mend first."""
+    lines = dict.fromkeys(found.group().strip()[:_LONGEST] for found in _TOLD_BY_IVY.finditer(text))
+    return sorted(lines, key=lambda line: advice(line) is None)
+
+
+def unresolved(error: Exception, told: list[str]) -> str:
+    """Why jars could not be resolved, in one line with the mend."""
+    said = java_reason(error) if isinstance(error, Py4JJavaError | PySparkException) else str(error)
+    if not told:
+        return said
+    mend = advice(told[0])
+    return f"{said} ({told[0]})" + (f"; {mend}" if mend and mend not in said else "")
