@@ -36,7 +36,7 @@ def audit(run: Run) -> dict[str, Any]:
         return _empty(run, inputs, target)
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
-        told["rows"] = inputs.report.labelled
+        told["rows"] = inputs.n_labelled
         with make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale) as table:
             cells, groups = table.collect_chosen(plan)
     with run.stage("measure", "measure the test rows") as told:

@@ -85,7 +85,7 @@ def calibrate(run: Run) -> dict[str, Any]:
             inputs.refuse_unmatched()
         if not inputs.n_accepted:
             return publish_empty(run, target, inputs, lease, publication)
-        if not inputs.report.labelled:
+        if not inputs.n_labelled:
             raise ContractError(
                 f"{inputs.source}: no row has a label, so there is nothing to learn from; check scored.label"
             )
@@ -121,7 +121,7 @@ def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[M
         bins = choose_bins(learning, names, base, config.calibrator.score_bins, scale)
         with make_cells(inputs.labelled, names, plan.families, bins, scale) as table:
             cells, groups = table.collect_chosen(plan)
-        told.update(rows=inputs.report.labelled, cells=len(cells))
+        told.update(rows=inputs.n_labelled, cells=len(cells))
         told.update(signatures=len(cells.membership), groups=len(groups.names))
     with run.stage("fit", f"learn the calibrator ({config.calibrator.method})"):
         if isinstance(estimator, Baseline):

@@ -126,11 +126,25 @@ class Inputs:
         return self.accepted.where(column(WORKING.label).isNotNull())
 
     @cached_property
+    def _rejected_unmatched(self) -> tuple[int, int]:
+        """Rows rejected for want of attributes, and how many of them have a label; one job."""
+        if not self.rejects_unmatched:
+            return 0, 0
+        lacking = mark_unmatched(self.frame, self.tables).where(column(FAULTS) != 0)
+        labelled = F.count(column(WORKING.label)) if self.with_label else F.lit(0)
+        row = lacking.agg(F.count(F.lit(1)), labelled).first()
+        assert row is not None  # an aggregate without keys has one row
+        return int(row[0]), int(row[1])
+
+    @property
     def rejected_unmatched(self) -> int:
         """Rows rejected for want of attributes."""
-        if not self.rejects_unmatched:
-            return 0
-        return mark_unmatched(self.frame, self.tables).where(column(FAULTS) != 0).count()
+        return self._rejected_unmatched[0]
+
+    @property
+    def n_labelled(self) -> int:
+        """Rows to score that have a label."""
+        return self.report.labelled - self._rejected_unmatched[1]
 
     @property
     def n_accepted(self) -> int:
@@ -171,7 +185,7 @@ class Inputs:
             "in": self.report.rows,
             "scored": self.n_accepted,
             "rejected": self.n_rejected,
-            "labelled": self.report.labelled,
+            "labelled": self.n_labelled,
         }
 
 

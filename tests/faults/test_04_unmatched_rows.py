@@ -37,6 +37,7 @@ def test_reject_keeps_them_with_their_reason_and_the_report_counts_them(torn, pe
     )
     assert done.summary["rows"]["rejected"] == LOST
     assert done.summary["rejected_by_reason"] == {"unmatched": LOST}
+    assert done.summary["rows"]["labelled"] == len(people) - LOST
     assert list(torn.rejected(done)["house"]) == list(people["house"][:LOST])
     assert "unmatched" in report.read_text()
     check_log(done)

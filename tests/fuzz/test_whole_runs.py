@@ -29,7 +29,7 @@ from oracle import Expected, close, expected, groups_of, keys_of, measured
 from pairs import DAY, Pair, Values, pair
 
 FIRST = int(os.environ.get("MCSPARK_FUZZ_FROM", "0"))
-PAIRS = int(os.environ.get("MCSPARK_FUZZ", "25"))
+PAIRS = int(os.environ.get("MCSPARK_FUZZ", "0"))
 DOCUMENTED = (0, 2, 3, 4)
 OLD_DAY = "2026-11-25"
 
