@@ -17,6 +17,21 @@ _ESCAPED_IN_FOLDERS = "\"#%'*/:=?\\{}[]^"
 _FOR_NOTHING = ("None", "null", "NULL", "__HIVE_DEFAULT_PARTITION__")
 
 
+def folded(name: str) -> str:
+    """What two column names have in common that Spark takes for one: it compares letter by letter.
+
+    Examples
+    --------
+    >>> folded("Weight") == folded("WEIGHT")
+    True
+    >>> folded("straße") == folded("STRASSE")
+    False
+    """
+    # As Java's equalsIgnoreCase: the capital of each letter, then the small letter of that.
+    capitals = (c.upper() if len(c.upper()) == 1 else c for c in name)
+    return "".join(c.lower()[0] for c in capitals)
+
+
 def quote_identifier(name: str) -> str:
     """Spark SQL for exactly the column called ``name``, whatever characters the name holds.
 

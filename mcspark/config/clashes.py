@@ -10,6 +10,8 @@ from pathlib import Path
 
 from mcspark.config.models import Config
 from mcspark.config.problems import Place, Problem
+from mcspark.config.tables import ADDED_COLUMNS
+from mcspark.identifiers import folded
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 
@@ -62,7 +64,7 @@ def clashes(config: Config, *, adds_scores: bool, file: str | None = None) -> li
                 problems.append(problem)
         taken[".".join(writes.place)] = list(writes.paths)
     problems += _same_tables(config)
-    if adds_scores and config.scored.score.casefold() == "calibrated_score":
+    if adds_scores and folded(config.scored.score) in ADDED_COLUMNS:
         what = "is a column that the output adds; rename it in the scored table"
         problems.append(Problem(("scored", "score"), what, config.scored.score))
     return problems

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from mcspark.config.predicates import check_predicate
 from mcspark.config.section import AsTuple, Column, Section, repeated
+from mcspark.identifiers import folded
 
 MAX_GROUP_NAME = 200
 
@@ -93,8 +94,8 @@ class Groups(Section):
     def _names_unique(cls, predicates: tuple[Predicate, ...], info: ValidationInfo) -> tuple[Predicate, ...]:
         if again := repeated(p.name for p in predicates):
             raise ValueError(f"has two groups named {again[0]!r}; give each its own name")
-        columns = {c.column.casefold() for c in info.data.get("columns", ())}
-        if taken := [p.name for p in predicates if p.name.casefold() in columns]:
+        columns = {folded(c.column) for c in info.data.get("columns", ())}
+        if taken := [p.name for p in predicates if folded(p.name) in columns]:
             raise ValueError(f"names a group {taken[0]!r} like a group column; rename it")
         return predicates
 
@@ -106,5 +107,5 @@ class Groups(Section):
             names.extend(sorted(predicate.columns))
         seen: dict[str, str] = {}
         for name in names:
-            seen.setdefault(name.casefold(), name)
+            seen.setdefault(folded(name), name)
         return tuple(seen.values())

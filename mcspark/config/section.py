@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from mcspark.identifiers import check_column, check_path, check_table
+from mcspark.identifiers import check_column, check_path, check_table, folded
 
 
 class Section(BaseModel):
@@ -33,9 +33,9 @@ def repeated(names: Iterable[str]) -> list[str]:
     seen: set[str] = set()
     again = []
     for name in names:
-        if name.casefold() in seen:
+        if folded(name) in seen:
             again.append(name)
-        seen.add(name.casefold())
+        seen.add(folded(name))
     return again
 
 

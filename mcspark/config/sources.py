@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from mcspark.config.clashes import clashes
 from mcspark.config.models import Config
+from mcspark.config.name_clashes import name_clashes
 from mcspark.config.problems import Place, Problem, problems_of, raise_problems
 from mcspark.config.secrets import redact_uri
 from mcspark.config.yaml_text import parse_yaml
@@ -74,8 +75,10 @@ def load_config(
     except ValidationError as error:
         problems.extend(problems_of(error, Config))
     problems.extend(_missing(plain, needs, [problem.place for problem in problems]))
-    if config is not None and "output" in needs:
-        problems.extend(clashes(config, adds_scores="model" in needs, file=path))
+    if config is not None:
+        problems.extend(name_clashes(config))
+        if "output" in needs:
+            problems.extend(clashes(config, adds_scores="model" in needs, file=path))
     told = [
         p if p.origin is not None else replace(p, origin=_origin_of(p.place, origins, path)) for p in problems
     ]

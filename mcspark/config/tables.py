@@ -7,10 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from mcspark.config.section import Column, Columns, Path, Section, TableName
-from mcspark.identifiers import check_identifier, check_partition_value
+from mcspark.identifiers import check_identifier, check_partition_value, folded
 
 ADDED_COLUMNS = ("calibrated_score", "split")
 """The columns that a job adds to the key, score, label and weight of its output."""
+
+OF_REJECTED = ("reasons", "source")
+"""The columns that stand beside the key in the table of rejected rows."""
 
 InputFormat = Literal["parquet", "csv", "delta", "iceberg", "table"]
 OutputFormat = Literal["parquet", "delta", "iceberg", "table"]
@@ -108,7 +111,7 @@ class ScoredTable(Partitioned):
     @field_validator("key")
     @classmethod
     def _key_kept_apart(cls, key: tuple[str, ...]) -> tuple[str, ...]:
-        if taken := [k for k in key if k.casefold() in ADDED_COLUMNS]:
+        if taken := [k for k in key if folded(k) in ADDED_COLUMNS]:
             raise ValueError(f"names {taken[0]!r}, a column that the output adds; rename it in the table")
         return key
 
@@ -120,9 +123,9 @@ class ScoredTable(Partitioned):
         for role in ("key", "score", "label"):
             taken = info.data.get(role)
             names = taken if isinstance(taken, tuple) else (taken,)
-            if any(n is not None and n.casefold() == column.casefold() for n in names):
+            if any(n is not None and folded(n) == folded(column) for n in names):
                 raise ValueError(f"is the column {column!r}, which is already {role}; name another column")
-        if info.field_name != "score" and column.casefold() in ADDED_COLUMNS:
+        if info.field_name != "score" and folded(column) in ADDED_COLUMNS:
             raise ValueError(f"is {column!r}, a column that the output adds; rename it in the table")
         return column
 

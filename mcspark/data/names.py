@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Row
 
+from mcspark.identifiers import folded
+
 RENAMED = {"ST": "STATE", "RELP": "RELSHIPP"}
 """Census columns that changed their name between years; told apart by no edit distance."""
 
@@ -15,8 +17,8 @@ RENAMED = {"ST": "STATE", "RELP": "RELSHIPP"}
 def differing_in_case(names: Iterable[str]) -> list[str]:
     """The names that are equal but for upper and lower case, or equal altogether; sorted."""
     listed = list(names)
-    count = Counter(name.lower() for name in listed)
-    return sorted(name for name in listed if count[name.lower()] > 1)
+    count = Counter(folded(name) for name in listed)
+    return sorted(name for name in listed if count[folded(name)] > 1)
 
 
 def close_to(name: str, present: Sequence[str]) -> list[str]:

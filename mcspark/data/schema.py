@@ -18,14 +18,12 @@ from pyspark.sql.types import (
 )
 
 from mcspark.config import AttributeTable, ScoredTable
+from mcspark.config.tables import OF_REJECTED
 from mcspark.data.names import close_to
 from mcspark.errors import ContractError
-from mcspark.identifiers import quote_identifier
+from mcspark.identifiers import folded, quote_identifier
 
 log = structlog.get_logger(__name__)
-
-OF_REJECTED = ("reasons", "source")
-"""Columns that stand beside the key in the table of rejected rows."""
 
 _WORKING = "__"
 
@@ -64,13 +62,9 @@ def check_scored_schema(
     problems += [
         f"! {name}: the rejected rows have another column of this name; rename it"
         for name in scored.key
-        if name.lower() in OF_REJECTED
+        if folded(name) in OF_REJECTED
     ]
-    problems += [
-        f"! {name}: names that begin with {_WORKING} are kept for working columns; rename it"
-        for name in (*scored.key, *numbers, *keep)
-        if name.startswith(_WORKING)
-    ]
+    problems += _working_names([*scored.key, *numbers, *keep])
     _refuse(source, problems)
     _log_unused(source, df.columns, [*scored.key, *numbers, *keep])
 
@@ -109,6 +103,7 @@ def check_attribute_schema(
         With all problems at once.
     """
     problems = _missing(df.schema, [*table.key, *needed]) + _bad_keys(df.schema, table.key)
+    problems += _working_names(needed)
     for name in numeric:
         if name in df.columns and not _is_number(df.schema[name].dataType, table.format):
             kind = df.schema[name].dataType.simpleString()
@@ -135,10 +130,14 @@ def as_numbers(df: DataFrame, names: Sequence[str], table_format: str) -> DataFr
 def resolve_columns(
     needed: Iterable[str],
     scored_columns: Sequence[str],
-    scored_used: Sequence[str],
+    key: Sequence[str],
     tables: Sequence[DataFrame],
+    label: str | None = None,
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Which table each group column comes from.
+    """Which table each group column comes from: the only one that has a column of its name.
+
+    What the scored table calls its score, its label or its weight makes no difference, nor does the job: a
+    name that stands in two tables is refused by all jobs alike, also where it differs in capitals.
 
     Parameters
     ----------
@@ -146,10 +145,12 @@ def resolve_columns(
         Columns that the groups use.
     scored_columns : sequence of str
         All columns of the scored table.
-    scored_used : sequence of str
-        Those in use already: key, score, label, weight.
+    key : sequence of str
+        Those that the attribute tables have too, with the same values.
     tables : sequence of DataFrame
         The attribute tables.
+    label : str, optional
+        The label of the scored table, of which no group is made.
 
     Returns
     -------
@@ -161,28 +162,32 @@ def resolve_columns(
     Raises
     ------
     ContractError
-        If a column is nowhere, or in two tables so that its meaning depends on their order.
+        If a column is nowhere, in two tables so that its meaning depends on their order, or the label.
     """
-    from_scored: list[str] = []
-    from_tables: list[list[str]] = [[] for _ in tables]
+    found: list[list[str]] = [[] for _ in (scored_columns, *tables)]
+    columns = [list(scored_columns), *(table.columns for table in tables)]
     problems = []
     for name in dict.fromkeys(needed):
-        owners = [i for i, table in enumerate(tables) if name in table.columns]
-        if name in scored_used:
-            from_scored.append(name)
-        elif len(owners) > 1 or (owners and name in scored_columns):
+        spelled = [[c for c in names if folded(c) == folded(name)] for names in columns]
+        owners = [i for i, names in enumerate(spelled) if names]
+        if name in key:
+            found[0].append(name)
+        elif label is not None and folded(name) == folded(label):
             problems.append(
-                f"! {name}: in more than one of the tables; rename it or leave it out of all but one"
+                f"! {name}: a group of the label, which nobody knows of the rows to score; rename it"
             )
-        elif owners:
-            from_tables[owners[0]].append(name)
-        elif name in scored_columns:
-            from_scored.append(name)
+        elif len(owners) > 1:
+            others = sorted({other for names in spelled for other in names} - {name})
+            also = f" (also as {', '.join(others)})" if others else ""
+            problems.append(
+                f"! {name}: in more than one of the tables{also}; rename it or leave it out of all but one"
+            )
+        elif owners and name in columns[owners[0]]:
+            found[owners[0]].append(name)
         else:
-            everywhere = sorted({*scored_columns, *(c for table in tables for c in table.columns)})
-            problems.append(_missing_line(name, everywhere))
+            problems.append(_missing_line(name, sorted({c for names in columns for c in names})))
     _refuse("columns of the groups", problems)
-    return tuple(from_scored), tuple(tuple(names) for names in from_tables)
+    return tuple(found[0]), tuple(map(tuple, found[1:]))
 
 
 def _missing(schema: StructType, names: Sequence[str]) -> list[str]:
@@ -192,6 +197,14 @@ def _missing(schema: StructType, names: Sequence[str]) -> list[str]:
 def _missing_line(name: str, present: Sequence[str]) -> str:
     close = close_to(name, present)
     return f"- {name}: missing" + (f", did you mean {' or '.join(close)}?" if close else "")
+
+
+def _working_names(names: Sequence[str]) -> list[str]:
+    return [
+        f"! {name}: names that begin with {_WORKING} are kept for working columns; rename it"
+        for name in dict.fromkeys(names)
+        if name.startswith(_WORKING)
+    ]
 
 
 def _bad_keys(schema: StructType, key: Sequence[str]) -> list[str]:

@@ -79,7 +79,7 @@ def read_schemas(
     attributes = tuple(read_table(run.spark, table) for table in config.attributes)
     with_label = bool(scored.label) and (needs_label or scored.label in raw.columns)
     used = _used(scored, with_label)
-    from_scored, from_tables = resolve_columns(columns, raw.columns, used, attributes)
+    from_scored, from_tables = resolve_columns(columns, raw.columns, scored.key, attributes, scored.label)
     split = config.split
     if not needs_label and split.column not in raw.columns:
         split = split.model_copy(update={"column": None})  # nothing is learned: the hash will do

@@ -124,3 +124,33 @@ def test_each_column_comes_from_one_table(spark):
             resolve_columns([name], scored, used, [one, two])
     with pytest.raises(ContractError, match=r"- OCP: missing, did you mean OCCP\?"):
         resolve_columns(["OCP"], scored, used, [one, two])
+
+
+def test_names_that_two_tables_share_are_refused_whatever_they_are_for(spark):
+    one, two = (
+        empty(spark, "k string, Weight double, label string, __unmatched int"),
+        empty(spark, "k string, B int"),
+    )
+    scored = ["k", "score", "label", "weight", "b"]
+    for name, other in (("Weight", "weight"), ("B", "b")):
+        with pytest.raises(
+            ContractError, match=rf"! {name}: in more than one of the tables \(also as {other}\)"
+        ):
+            resolve_columns([name], scored, ["k"], [one, two], "y")
+    with pytest.raises(ContractError, match=r"! label: in more than one of the tables; rename"):
+        resolve_columns(["label"], scored, ["k"], [one, two], "y")
+    for name, label in (("score", "SCORE"), ("label", "Label")):
+        with pytest.raises(ContractError, match=f"! {name}: a group of the label"):
+            resolve_columns([name], scored, ["k"], [one, two], label)
+    for name in ("weighT", "K"):
+        with pytest.raises(ContractError, match=f"{name}: "):
+            resolve_columns([name], scored, ["k"], [one, two])
+
+
+@pytest.mark.parametrize("name", ["__unmatched", "__key_0_0", "__family_0", "__score"])
+def test_working_names_are_refused_in_attribute_tables_where_they_are_used(spark, name):
+    table, scored = empty(spark, f"id string, `{name}` int"), empty(spark, "id string, score double")
+    where = AttributeTable(path="x", key=["id"])
+    check_attribute_schema(table, where, source="x", scored_schema=scored.schema)
+    with pytest.raises(ContractError, match=f"! {name}: names that begin with __ are kept"):
+        check_attribute_schema(table, where, source="x", needed=[name], scored_schema=scored.schema)
