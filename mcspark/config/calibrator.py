@@ -97,7 +97,9 @@ class Calibrator(Section):
     score_bins: int = Field(
         255, ge=0, le=100_000, description="Wanted equally heavy score bins beside the level edges; 0: none."
     )
-    min_rows_in_leaf: int = Field(20, ge=1, description="Fewest rows in a leaf.")
+    min_rows_in_leaf: int = Field(
+        20, ge=1, description="Fewest rows in a leaf; effective rows, (Σw)² / Σw², where weights differ."
+    )
     seed: Seed = Field(1, description="Seed of the training.")
     refit: bool = Field(
         False, description="Choose the number of trees held out, then refit on all fitting rows."

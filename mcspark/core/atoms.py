@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mcspark.core.cells import SUMS, Cells
+from mcspark.core.cells import SUMS, Cells, effective_rows
 from mcspark.core.levels import FloatArray, IntArray, ScoreBins
 
 _CHUNK = 4_000_000
@@ -57,7 +57,7 @@ class Atoms:
             role=np.zeros(len(key), dtype=np.int64),
             **sums,
         )
-        exact = merged.weight**2 / merged.weight_sq
+        exact = effective_rows(merged.weight, merged.weight_sq, merged.n)
         whole = np.rint(exact)
         return cls(merged, origin, kept, np.where(np.abs(exact - whole) < 1e-6 * exact, whole, exact))
 

@@ -216,6 +216,15 @@ class Cells:
 _SHARED = ("bins", "groups", "membership")
 
 
+def effective_rows(weight: FloatArray, weight_sq: FloatArray, rows: FloatArray) -> FloatArray:
+    """Rows of equal weight that say as much: (Σw)² / Σw², between 1 and the number of rows.
+
+    Sums of weights far below the others' are rounded, the squares first; the bounds hold all the same.
+    """
+    most = np.maximum(rows, 1.0)
+    return np.asarray(np.maximum(weight * (weight / np.maximum(weight_sq, weight * (weight / most))), 1.0))
+
+
 def _distinct(membership: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], IntArray]:
     """Distinct rows, sorted, and the place of each row among them; packed to bytes, which sort fast."""
     packed = np.packbits(membership, axis=1)

@@ -23,6 +23,9 @@ MAX_DEPTH = 10
 DEPTH_AT_ENDS = 3
 """Least number of halvings of the first and the last base level, where bins follow the scores."""
 
+_ROUNDED = 1e-10
+"""Sums of weights come in some unit, and their quotients differ by less from one unit to another."""
+
 
 def level_index(score: FloatArray, m: int | IntArray) -> IntArray:
     """Index in 0..m-1 of the level of each score (range [0, 1]) on the grid of ``m`` levels."""
@@ -32,6 +35,11 @@ def level_index(score: FloatArray, m: int | IntArray) -> IntArray:
     guess = guess - (score < guess / m)
     guess = guess + (score >= (guess + 1) / m)
     return np.asarray(np.clip(guess, 0, last), dtype=np.int64)
+
+
+def level_of_mean(mean: FloatArray, m: int) -> IntArray:
+    """Index of the level of each mean of rounded sums: what lies below an edge by rounding alone is on it."""
+    return level_index(np.clip(mean + _ROUNDED, 0.0, 1.0), m)
 
 
 def level_value(index: IntArray, m: int) -> FloatArray:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mcspark.core.cells import Cells, Role
+from mcspark.core.cells import Cells, Role, effective_rows
 from mcspark.core.levels import FloatArray, IntArray
 from mcspark.core.stages import Link, logit
 
@@ -32,6 +32,10 @@ MOST_LOGITS = 1.0
 overshoots there, the next one overshoots more, and at a high learning rate the trees diverge."""
 
 
+_ROUNDED = 1e-8
+"""Scores of cells that differ by less differ by rounding: an edge between them would part equal rows."""
+
+
 @dataclass(frozen=True)
 class TreeSettings:
     """How one ensemble is grown; the defaults are the paper's (appendix, "Ours").
@@ -47,7 +51,7 @@ class TreeSettings:
     link : {'identity', 'logit'}
         Squared loss on the residual, or cross-entropy starting from the score's log-odds.
     min_rows_in_leaf : int
-        Fewest rows in a leaf, counted in weight.
+        Fewest rows in a leaf; where weights are unequal, effective rows (:func:`rows_of_weight`).
     seed : int
     refit : bool
         Grow the trees again, as many as the early-stopping rows chose, on those rows too.
@@ -88,7 +92,7 @@ class TrainingTable:
     target : ndarray, shape (C,)
         Mean residual, or mean label with the logit link.
     weight : ndarray, shape (C,)
-        Positive; a row of the fitting part weighs 1 on average, or more.
+        Positive; the fitting part weighs as much as it has effective rows.
     stop : ndarray of bool, shape (C,)
         Cells that only stop the boosting. None at all: ``max_trees`` are grown.
     offset : ndarray, shape (C,), optional
@@ -141,9 +145,7 @@ def training_table(cells: Cells, state: FloatArray, place: IntArray, settings: T
     weight, rows = total(cells.weight), total(cells.n)
     stop = cells.role[one] == Role.early_stopping
     label, start = total(cells.label) / weight, total(state * cells.weight) / weight
-    # The least leaf is counted in weight, so that weight 2 is the row twice. Only weights that are parts of a
-    # row on average, such as those that sum to 1, are scaled up to one a row: no leaf could be grown else.
-    scale = max(1.0, rows[~stop].sum() / weight[~stop].sum())
+    scale = rows_of_weight(cells.take(cells.role != Role.early_stopping))
     curvature = 1.0
     if settings.link == "logit":
         curvature = float(np.average(state * (1 - state), weights=cells.weight))
@@ -161,6 +163,17 @@ def training_table(cells: Cells, state: FloatArray, place: IntArray, settings: T
     )
 
 
+def rows_of_weight(cells: Cells) -> float:
+    """Effective rows that a weight of 1 stands for, Σw / Σw²: 1 where no row has a weight of its own.
+
+    LightGBM knows the size of a leaf by its weight alone. Scaled by this, the rows weigh (Σw)² / Σw² in all:
+    their number where all weigh the same, and less the more unequal the weights are. Neither survey weights
+    near 73 nor shares that sum to 1 change what a least number of rows means.
+    """
+    weight = cells.weight.sum()
+    return float(effective_rows(weight, cells.weight_sq.sum(), cells.n.sum()) / weight)
+
+
 def places_to_train_on(cells: Cells, place: IntArray, count: int) -> IntArray:
     """Place to train on of each of ``count`` finer ones, in order; ``place`` is each cell's finer one."""
     weight = np.bincount(place, weights=cells.weight, minlength=count)
@@ -169,7 +182,8 @@ def places_to_train_on(cells: Cells, place: IntArray, count: int) -> IntArray:
     def at_most(wanted: int) -> IntArray:
         if count <= wanted:
             return np.arange(count)
-        heavy = np.minimum((middle * wanted).astype(np.int64), wanted - 1)
+        # A hair of slack: in another unit the weights differ in their last digits.
+        heavy = np.minimum((middle * wanted + 1e-9).astype(np.int64), wanted - 1)
         return np.cumsum(np.diff(heavy, prepend=heavy[0]) > 0)
 
     wanted = MOST_PLACES
@@ -186,8 +200,8 @@ def lighter(cells: Cells) -> Cells:
 
 
 def told_apart(state: FloatArray) -> tuple[IntArray, FloatArray]:
-    """A place for each distinct value, and the edges between them."""
+    """A place for each distinct value, and the edges between them; values apart by rounding alone are one."""
     values, inverse = np.unique(state, return_inverse=True)
-    middles = np.unique((values[:-1] + values[1:]) / 2)
+    middles = ((values[:-1] + values[1:]) / 2)[np.diff(values) > _ROUNDED]
     place = np.searchsorted(middles, values, side="right")
     return place[inverse.reshape(-1)], np.concatenate([[0.0], middles, [1.0]])

@@ -84,7 +84,7 @@ class FixedPoint:
                 f"the weights sum to {weight:g} and their squares to {weight_sq:g}, which is out of range; "
                 "divide the weights by their mean"
             )
-        return cls(*(2.0 ** (_SUM_BITS - math.ceil(math.log2(t * (1 + 1e-9)))) for t in (weight, weight_sq)))
+        return cls(*(2.0 ** (_SUM_BITS - math.frexp(t * (1 + 1e-9))[1]) for t in (weight, weight_sq)))
 
     @classmethod
     def of(cls, frame: DataFrame, weight: str | None) -> FixedPoint:

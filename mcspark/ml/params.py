@@ -37,7 +37,7 @@ _TREES: Table = {
     ),
     "link": ("identity, or logit for cross-entropy on the log-odds", one_of("identity", "logit"), "identity"),
     "rounds": ("number of stages, or auto", rounds, "1"),
-    "minRowsInLeaf": ("fewest rows in a leaf, counted in weight", whole(1), 20),
+    "minRowsInLeaf": ("fewest rows in a leaf, effective ones where weights differ", whole(1), 20),
     "refit": (
         "choose the number of trees held out, then grow them on all rows that are not test",
         TypeConverters.toBoolean,

@@ -23,7 +23,7 @@ import numpy as np
 
 from mcspark.core.additive import MAX_GROUPS, BoolArray, checked_membership
 from mcspark.core.cells import Cells
-from mcspark.core.levels import FloatArray, IntArray, level_index, level_value
+from mcspark.core.levels import FloatArray, IntArray, level_of_mean, level_value
 from mcspark.core.solvers.plain import MAX_LEVELS, read_int, read_ints
 from mcspark.core.solvers.units import (
     Units,
@@ -167,7 +167,7 @@ def _targets(trees: GroupTrees, learning_rate: float, m: int) -> IntArray:
     """Level to which each leaf of each level's tree steps, shape (m, 4)."""
     here = level_value(np.arange(m), m)[:, None]
     value = (1 - learning_rate) * here + learning_rate * trees.value
-    return level_index(np.clip(value, 0.0, 1.0), m)
+    return level_of_mean(value, m)
 
 
 def _agreed(feature: IntArray, target: IntArray, judge: Units, level: IntArray) -> tuple[IntArray, IntArray]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from mcspark.core.additive import MAX_GROUPS, BoolArray, checked_membership
 from mcspark.core.cells import Cells
-from mcspark.core.levels import FloatArray, IntArray, level_index, level_value
+from mcspark.core.levels import FloatArray, IntArray, level_of_mean, level_value
 from mcspark.core.solvers.plain import MAX_LEVELS, read_int, read_ints
 from mcspark.core.solvers.units import (
     Units,
@@ -190,7 +190,7 @@ class _GroupSums:
         filled = (n > 0) & (weight > 0)
         mean = np.divide(label, weight, out=np.zeros_like(label), where=filled)
         mean = np.clip(mean, 0.0, 1.0)
-        target = level_index(mean, len(self._middle))
+        target = level_of_mean(mean, len(self._middle))
         off = (mean - self._middle) ** 2
         gain = weight * (off - (mean - self._middle[target]) ** 2)
         violation = np.where(filled & (gain > 1e-12 * self._total), weight * off, 0.0)
