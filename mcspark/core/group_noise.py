@@ -19,18 +19,23 @@ ENOUGH = 12.0
 
 
 class AtomNoise(Protocol):
-    """Independent noise of one or more quantities of each atom, of mean zero.
+    """Independent chance in one or more quantities of each atom.
 
     Attributes
     ----------
+    mean : ndarray, shape (V, A)
     covariance : ndarray, shape (V, V, A)
         Of the V quantities of each atom.
     information : ndarray, shape (A,)
         How near to normal an atom's noise is; sums add up, see :data:`ENOUGH`.
+    step : float
+        Sums are multiples of this; 0 where they may be any number.
     """
 
+    mean: FloatArray
     covariance: FloatArray
     information: FloatArray
+    step: float
 
     def draw(self, rng: np.random.Generator, size: int, at: IntArray) -> FloatArray:
         """Values of the atoms at these places, shape (V, size, len(at))."""
@@ -71,7 +76,9 @@ def _level(
     few = noise.information[at] @ inside < ENOUGH
     if few.all() or len(at) <= len(noise.covariance) * len(few):  # then its own rows are the cheaper way
         return np.asarray(noise.draw(rng, size, at) @ inside)
-    sums = _normal(rng, size, noise.covariance[..., at], inside)
+    sums = _normal(rng, size, noise.covariance[..., at], inside) + (noise.mean[:, at] @ inside)[:, None]
+    if noise.step:  # a count that is taken as normal stays whole, or ties would count as nought
+        sums = np.rint(sums / noise.step) * noise.step
     touched = inside[:, few].any(axis=1)
     sums[..., few] = noise.draw(rng, size, at[touched]) @ inside[np.ix_(touched, few)]
     return sums

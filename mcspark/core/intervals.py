@@ -123,7 +123,8 @@ class _Resampling:
         self._single = cells.n <= 1
         self._spread = np.where(self._single, 0.0, np.sqrt(cells.weight_sq * within))
         rows = np.where(self._single, 1.0, atoms.rows)
-        self.information = rows / 4
+        self.information, self.step = rows / 4, 0.0
+        self.mean = np.zeros((2, len(atoms)))
         self.covariance = np.array([
             [self._weight**2 / rows, self._weight * self._residual / rows],
             [self._weight * self._residual / rows, self._residual**2 / rows + self._spread**2],

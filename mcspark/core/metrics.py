@@ -53,7 +53,7 @@ class Metrics:
     loss: float | None
     smooth: GroupSmoothECE
     by_level: dict[int, LevelErrors]
-    floors: dict[int, NoiseFloor]
+    floors: dict[int | None, NoiseFloor]
     intervals: Intervals | None
     groups: tuple[GroupSummary, ...]
     reliability: Reliability

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcspark.core.atoms import Atoms, roll_up
-from mcspark.core.calibration_error import level_errors, too_small_groups
+from mcspark.core.calibration_error import too_small_groups
 from mcspark.core.cells import Cells
 from mcspark.core.group_noise import draw_group_sums
-from mcspark.core.levels import FloatArray, IntArray, level_value
+from mcspark.core.label_noise import BinaryLabels, FractionalLabels, fractional_variance, quantum
+from mcspark.core.levels import FloatArray, level_value
 
 QUANTILES = (0.05, 0.5, 0.95)
-_EXACT_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,10 @@ class NoiseFloor:
 
     Attributes
     ----------
-    m : int
+    m : int or None
+        None for the multiaccuracy error of the score itself, which knows no grid.
     observed : float or None
-        The multicalibration error of the labels at hand.
+        The error of the labels at hand.
     expected : float or None
         Its mean under perfect calibration: the noise floor.
     quantiles : dict of float to float
@@ -41,7 +42,7 @@ class NoiseFloor:
         (1 + number of draws at least as large as observed) / (1 + draws).
     """
 
-    m: int
+    m: int | None
     observed: float | None
     expected: float | None
     quantiles: dict[float, float]
@@ -56,12 +57,10 @@ def noise_floor(
     *,
     binary: bool | None = None,
     min_rows: int = 1,
-) -> dict[int, NoiseFloor]:
-    """Simulate perfect calibration.
+) -> dict[int | None, NoiseFloor]:
+    """Simulate perfect calibration; see :mod:`mcspark.core.label_noise` for how labels are drawn.
 
-    Binary labels are drawn as Bernoulli variables with the mean score of their atom; unequal weights are
-    answered by an effective number of rows, so that mean and variance are right. For labels within [0, 1]
-    the variance is taken from the data, see :func:`residual_variance`, and signs are drawn.
+    Draws and the labels at hand go through the same sums of whole numbers, so that equal errors are equal.
 
     Parameters
     ----------
@@ -79,26 +78,44 @@ def noise_floor(
     Returns
     -------
     dict of int to NoiseFloor
-        By grid.
+        By grid; under None, of the multiaccuracy error of the score itself.
     """
-    observed = {m: level_errors(cells, m, min_rows).mc_error for m in levels}
+    grids: list[int | None] = [*levels, None]
     judged = ~too_small_groups(cells, min_rows)
     if not judged.any():
-        return {m: NoiseFloor(m, None, None, {}, None) for m in levels}
+        return {m: NoiseFloor(m, None, None, {}, None) for m in grids}
     binary = has_binary_labels(cells) if binary is None else binary
-    atoms, rng = Atoms.of(cells), np.random.default_rng(seed)
-    noise, member = _Noise(atoms, cells, binary), cells.membership.astype(np.float64)
-    rounding = {
-        m: level_value(np.arange(m), m) * cells.group_sums("weight", m) - cells.group_sums("score", m)
-        for m in levels
+    atoms, rng, unit = Atoms.of(cells), np.random.default_rng(seed), quantum(cells)
+    noise: BinaryLabels | FractionalLabels = (
+        BinaryLabels.of(atoms, unit) if binary
+        else FractionalLabels.of(
+            atoms, unit, atoms.merge(fractional_variance(cells, residual_variance(cells, _coarse(cells))))
+        )
+    )  # fmt: skip
+    member = cells.membership.astype(np.float64)
+    # What the labels are held against: in each level its middle, and in all as one the score itself.
+    wanted = {
+        m: np.rint(
+            (cells.group_sums("score").sum(axis=1, keepdims=True) if m is None
+             else level_value(np.arange(m), m) * cells.group_sums("weight", m))[judged] / unit
+        )
+        for m in grids
+    }  # fmt: skip
+    total = float(cells.weight.sum()) / unit
+
+    def errors_of(labels: FloatArray) -> dict[int | None, FloatArray]:
+        sums = labels[:, judged]
+        return {m: np.abs(wanted[m] - roll_up(sums, m or 1)).sum(axis=2).max(axis=1) / total for m in grids}
+
+    observed = errors_of(atoms.group_sums(noise.observed[None]))
+    blocks = [errors_of(draw_group_sums(rng, size, atoms, noise, member)[0]) for size in atoms.blocks(draws)]
+    return {
+        m: _summary(m, float(observed[m][0]), np.concatenate([block[m] for block in blocks])) for m in grids
     }
-    errors: dict[int, list[FloatArray]] = {m: [] for m in levels}
-    for size in atoms.blocks(draws):
-        chance = draw_group_sums(rng, size, atoms, noise, member)[0]
-        for m in levels:
-            gap = np.abs(rounding[m] - roll_up(chance, m)).sum(axis=2) / cells.weight.sum()
-            errors[m].append(gap[:, judged].max(axis=1))
-    return {m: _summary(m, observed[m], np.concatenate(errors[m])) for m in levels}
+
+
+def _coarse(cells: Cells) -> int:
+    return 10 if cells.bins.base % 10 == 0 else 1
 
 
 def has_binary_labels(cells: Cells) -> bool:
@@ -139,49 +156,11 @@ def residual_variance(cells: Cells, m: int) -> FloatArray:
     return np.asarray(freedom * rest / np.where(cells.weight > 0, cells.weight, 1.0))
 
 
-class _Noise:
-    """Draws of Σw·(y − f) of each atom, of mean zero: scaled, centred binomial counts."""
-
-    def __init__(self, atoms: Atoms, cells: Cells, binary: bool) -> None:
-        if binary:
-            variance = atoms.cells.weight_sq * (atoms.cells.score - atoms.cells.score_sq) / atoms.cells.weight
-            self.chance = np.clip(atoms.cells.score / atoms.cells.weight, 0.0, 1.0)
-        else:
-            m = 10 if cells.bins.base % 10 == 0 else 1
-            variance = atoms.merge(cells.weight_sq * residual_variance(cells, m))
-            self.chance = np.full(len(atoms), 0.5)
-        self.trials = np.maximum(np.rint(atoms.rows), 1).astype(np.int64)
-        spread = self.trials * self.chance * (1 - self.chance)
-        deviation = np.sqrt(np.maximum(variance, 0.0))
-        self.scale = np.divide(deviation, np.sqrt(spread), out=np.zeros(len(atoms)), where=spread > 0)
-        self.information = spread
-        self.covariance = np.maximum(variance, 0.0)[None, None]
-
-    def draw(self, rng: np.random.Generator, size: int, at: IntArray) -> FloatArray:
-        """Values of shape (1, size, len(at))."""
-        out = np.empty((1, size, len(at)))
-        trials, chance, scale = self.trials[at], self.chance[at], self.scale[at]
-        for rows in range(1, _EXACT_ROWS + 1):
-            few = np.flatnonzero(trials == rows)
-            count: FloatArray = np.zeros((size, len(few)))
-            for _ in range(rows):
-                count += rng.random((size, len(few)), dtype=np.float32) < chance[few].astype(np.float32)
-            out[0][:, few] = (count - rows * chance[few]) * scale[few]
-        many = np.flatnonzero(trials > _EXACT_ROWS)
-        drawn = rng.binomial(trials[many], chance[many], (size, len(many)))
-        out[0][:, many] = (drawn - trials[many] * chance[many]) * scale[many]
-        return out
-
-
-def _summary(m: int, observed: float | None, errors: FloatArray) -> NoiseFloor:
-    if observed is None or not len(errors):
-        return NoiseFloor(m, observed, None, {}, None)
-    # Errors that differ in their last digits alone are equal.
-    as_bad = np.count_nonzero(errors >= observed - 1e-12)
+def _summary(m: int | None, observed: float, errors: FloatArray) -> NoiseFloor:
     return NoiseFloor(
         m=m,
         observed=observed,
         expected=float(errors.mean()),
         quantiles={q: float(v) for q, v in zip(QUANTILES, np.quantile(errors, QUANTILES), strict=True)},
-        p_value=(1 + as_bad) / (1 + len(errors)),
+        p_value=(1 + np.count_nonzero(errors >= observed)) / (1 + len(errors)),
     )
