@@ -12,9 +12,12 @@ from pyspark.sql.types import StringType, StructType
 from mcspark.data.lake import LakeTable, condition
 from mcspark.data.pointer import RUNS
 from mcspark.data.target import Target, described
-from mcspark.errors import ContractError, TransientError
+from mcspark.errors import ConfigurationError, ContractError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.files import Files
+
+_OWN = ("calibrated_score", "reasons", "metric")
+"""Each is in every table of one kind: scores, rejected rows, metrics."""
 
 
 class Commit(Protocol):
@@ -36,10 +39,27 @@ def commit_of(
     ------
     ContractError
         If the catalog's table cannot take these columns.
+    ConfigurationError
+        If a table that commits by itself is not one of this program.
     """
     if target.provider:
-        return LakeCommit(target.lake_table(spark, run_id), target.partition, schema, rows)
+        table = target.lake_table(spark, run_id)
+        _refuse_others(table, schema)
+        return LakeCommit(table, target.partition, schema, rows)
     return Registration(spark, target, schema) if target.table else None
+
+
+def _refuse_others(table: LakeTable, schema: StructType) -> None:
+    """Refuse to replace a table that lacks what a run adds to every table of its kind."""
+    if not table.exists():
+        return
+    present = table.read().columns
+    lacking = [name for name in _OWN if name in schema.names and name not in present]
+    if lacking:
+        raise ConfigurationError(
+            f"{table.shown}: is a table without the column {lacking[0]}, so this program has not made it, "
+            "and does not replace it; name another table, or drop this one"
+        )
 
 
 class LakeCommit:

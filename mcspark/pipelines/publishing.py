@@ -17,7 +17,7 @@ from mcspark.data.lease import Lease
 from mcspark.data.manifest import KNOWN, manifest_place, manifest_text, write_manifest
 from mcspark.data.ownership import MODEL
 from mcspark.data.sink import Publication, Target
-from mcspark.data.target import located
+from mcspark.data.target import described, located
 from mcspark.errors import ConfigurationError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.drift import RUN_FILE
@@ -102,6 +102,7 @@ def claim(
     report : str, optional
         The page of the report, where the job makes one.
     """
+    _refuse_inputs(run, target, model)
     publication.claim(target, "output")
     publication.claim(target.beside("rejected"), "rejected")
     publication.claim(_metrics(target, run.run_id), "metrics")
@@ -109,6 +110,25 @@ def claim(
         publication.claim_folder(model, MODEL)
     if report is not None:
         claim_report(publication, report)
+
+
+def _refuse_inputs(run: Run, target: Target, model: str | None) -> None:
+    """Refuse to write over an input, by the names that the file systems and the catalog have for them."""
+    tables = [target, target.beside("rejected"), target.beside("metrics")]
+    written = [_qualified(run, path) for path in (*(t.path for t in tables), model) if path]
+    for table in (run.config.scored, *run.config.attributes):
+        path = table.path or described(run.spark, str(table.table)).get("Location")
+        read = _qualified(run, path) if path else ""
+        for place in written:
+            if path and (read == place or f"{read}/".startswith(f"{place}/") or place.startswith(f"{read}/")):
+                raise ConfigurationError(
+                    f"{place}: would be written, and lies in or around the input "
+                    f"{table.path or table.table}; choose a folder of its own"
+                )
+
+
+def _qualified(run: Run, path: str) -> str:
+    return Files(run.spark, path).qualify(path).rstrip("/")
 
 
 def stage_tables(

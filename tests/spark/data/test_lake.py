@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pyspark.sql import functions as F
 
@@ -191,3 +193,21 @@ def test_names_that_cannot_be_written(spark, tmp_path, request):
 
 def test_a_table_without_anything_to_do_has_no_commit(spark, tmp_path):
     assert commits.commit_of(spark, Target(str(tmp_path / "t")), spark.range(1).schema, 1, "r") is None
+
+
+def test_a_table_of_somebody_else_is_not_replaced(spark, target):
+    """Nor are all partitions, unless that is said."""
+    write(spark, target, numbers(spark, 3), 3)
+    scores = numbers(spark, 2).withColumn("calibrated_score", F.lit(0.5))
+    with pytest.raises(ConfigurationError, match="without the column calibrated_score"):
+        write(spark, target, scores, 2, run="r2")
+    assert found(spark, target) == [(0,), (1,), (2,)]
+
+
+def test_all_partitions_are_replaced_only_where_that_is_said(spark, target):
+    write(spark, target.with_partition({"ds": DAYS[0]}), numbers(spark, 3), 3)
+    with pytest.raises(ConfigurationError, match=r"has partitions .*output\.replace_all: true"):
+        write(spark, target, numbers(spark, 2), 2, run="r2")
+    assert len(found(spark, target)) == 3
+    write(spark, replace(target, replaces_all=True), numbers(spark, 2), 2, run="r3")
+    assert found(spark, target) == [(0,), (1,)]

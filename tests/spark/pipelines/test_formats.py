@@ -90,7 +90,7 @@ def test_a_gate_that_fails_leaves_the_old_version(spark, calibrated, tmp_path, t
     write_tables(tmp_path / "tables", people)
     score(start(spark, "score", config(calibrated, tmp_path, table_format)))
     before = of_day(spark, tmp_path / "calibrated", table_format)
-    output = {"path": str(tmp_path / "calibrated"), "format": table_format}
+    output = {"path": str(tmp_path / "calibrated"), "format": table_format, "partition": DAY}
     strict = configuration(
         tmp_path / "tables", tmp_path, output=output, gate={"max_mc_error": 1e-6},
         calibrator={"max_trees": 3, "early_stopping_rounds": 2, "score_bins": 0},
