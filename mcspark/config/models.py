@@ -152,9 +152,17 @@ class Gate(Section):
     """What must hold for the output to be published."""
 
     max_mc_error: float | None = Field(
-        None, ge=0, le=1, description="Most held-out MC error after calibration; null: no limit."
+        None,
+        ge=0,
+        le=1,
+        description="Most held-out MC error after calibration; where none can be measured, it is "
+        "not met. null: no limit.",
     )
-    must_improve: bool = Field(True, description="The held-out MC error must not get worse beyond noise.")
+    must_improve: bool = Field(
+        True,
+        description="The held-out MC error, and the MA error of the score itself, must not get worse beyond "
+        "noise; where neither can be measured, only a calibrator that changes no score may be published.",
+    )
 
 
 class Config(Section):

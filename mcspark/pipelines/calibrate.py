@@ -95,7 +95,8 @@ def calibrate(run: Run) -> dict[str, Any]:
             before = measured(run, cells.of_role(Role.test))
             after = measured(run, _cells_after(run, inputs, model, scale), intervals=True)
             told["rows"] = after.rows
-        if problems := unmet(config.gate, before, after):
+        changes = model.stages is None or bool(model.stages.stages)
+        if problems := unmet(config.gate, before, after, changes=changes):
             kept = keep_refused(run, inputs, model, {"before": before, "after": after})
             raise refusal(problems, kept)
         with run.stage("write", "write the calibrated scores") as told:

@@ -10,11 +10,19 @@ from mcspark.config import Gate
 from mcspark.pipelines.gate import refusal, unmet
 
 
-def metrics(error, *, expected=0.004, chance=0.006, levels=(10, 20)):
+ONE = (SimpleNamespace(group="A", rows=1),)
+
+
+def metrics(error, *, bias=0.0, expected=0.004, chance=0.006, levels=(10, 20), rows=9, loss=0.1, groups=ONE):
     """As `measure` gives it: the error on every grid, and what a perfectly calibrated score would show."""
     errors = SimpleNamespace(mc_error=error, worst_group="A")
-    floor = SimpleNamespace(expected=expected, quantiles={0.05: 0.002, 0.5: expected, 0.95: chance})
-    return SimpleNamespace(by_level=dict.fromkeys(levels, errors), floors=dict.fromkeys(levels, floor))
+    quantiles = {0.05: 0.002, 0.5: expected, 0.95: chance}
+    floor = SimpleNamespace(observed=error, expected=expected, quantiles=quantiles)
+    bias = SimpleNamespace(observed=bias, expected=expected, quantiles=quantiles)
+    return SimpleNamespace(
+        by_level=dict.fromkeys(levels, errors), floors={**dict.fromkeys(levels, floor), None: bias},
+        rows=rows, loss=loss, groups=groups,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -25,8 +33,8 @@ def metrics(error, *, expected=0.004, chance=0.006, levels=(10, 20)):
         (0.0200, 0.0219, True),  # worse by less than chance moves it, 0.006 - 0.004
         (0.0200, 0.0221, False),
         (0.0030, 0.0061, False),
-        (None, 0.5, True),
-        (0.5, None, True),
+        (None, 0.5, False),  # not measured is not passed
+        (0.5, None, False),
     ],
 )
 def test_worse_beyond_noise(old, new, passes):
@@ -47,3 +55,30 @@ def test_the_refusal_names_where_the_candidate_is():
     assert "kept in out_refused, its report is report_refused.html" in str(error)
     assert (error.exit_code, error.paths["output"]) == (4, "out_refused")
     assert "kept" not in str(refusal(["too bad"], {}))
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"rows": 0, "loss": None}, "no labelled row is held out"),
+        ({"loss": None}, "the 9 held-out rows have no weight"),
+        ({"groups": ()}, "there is no group"),
+        ({}, "fewer held-out rows than evaluation.min_group_rows; the largest, A, has 1"),
+    ],
+)
+def test_what_cannot_be_measured_is_not_passed(found, words):
+    nothing = metrics(None, **found)
+    both = unmet(Gate(max_mc_error=0.5), nothing, nothing)
+    assert len(both) == 1
+    assert both[0].startswith("gate.max_mc_error and gate.must_improve cannot be measured: ")
+    assert words in both[0]
+    assert unmet(Gate(), nothing, nothing, changes=False) == []
+    assert unmet(Gate(must_improve=False), nothing, nothing) == []
+    assert len(unmet(Gate(max_mc_error=0.5), nothing, nothing, changes=False)) == 1
+
+
+def test_a_grid_that_is_blind_hides_no_score_that_got_worse():
+    """All scores in one level before and after: the MC error is the same to the last digit."""
+    problems = unmet(Gate(), metrics(0.02, bias=0.001), metrics(0.02, bias=0.009))
+    assert len(problems) == 1
+    assert problems[0].startswith("MA error 0.00900 of the score itself was 0.00100 before")
