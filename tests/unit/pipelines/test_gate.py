@@ -9,7 +9,6 @@ import pytest
 from mcspark.config import Gate
 from mcspark.pipelines.gate import refusal, unmet
 
-
 ONE = (SimpleNamespace(group="A", rows=1),)
 
 
