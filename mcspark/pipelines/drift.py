@@ -155,23 +155,33 @@ def too_far(limits: Drift, change: Change) -> list[str]:
     """Which limits the change exceeds, in words."""
     problems = []
     distance, share = change.score_distance, change.share_change
-    if distance is not None and distance > _limit(limits.max_score_distance):
+    if limits.max_score_distance is not None and distance is None:
+        problems.append(_unmeasured("max_score_distance", "both runs need held-out rows and one grid"))
+    elif distance is not None and distance > _limit(limits.max_score_distance):
         problems.append(
             f"the scores are distributed otherwise: distance {distance:.4f}, allowed "
             f"{limits.max_score_distance:g} (chance explains {change.score_noise:.4f})"
         )
-    if share is not None and share > _limit(limits.max_share_change):
+    if limits.max_share_change is not None and share is None:
+        problems.append(_unmeasured("max_share_change", "both runs need held-out rows and a group"))
+    elif share is not None and share > _limit(limits.max_share_change):
         problems.append(
             f"the share of {change.share_group} has changed by {share:.4f}, allowed "
             f"{limits.max_share_change:g} (chance explains {change.share_noise:.4f})"
         )
     if limits.mc_error_must_hold:
+        if not change.mc_error:
+            problems.append(_unmeasured("mc_error_must_hold", "both runs need an MC error on one grid"))
         problems += [
             f"the MC error at {m} levels is {e.now:.5f} and was {e.then:.5f}, beyond the intervals of both"
             for m, e in change.mc_error.items()
             if e.worse
         ]
     return problems
+
+
+def _unmeasured(limit: str, needed: str) -> str:
+    return f"drift.{limit} cannot be measured: {needed}"
 
 
 def _limit(given: float | None) -> float:
@@ -188,10 +198,11 @@ def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTabl
     """
     if against.endswith(".json"):
         manifest = read_manifest(spark, against)
-        place = manifest.get("paths", {}).get("metrics")
+        paths, output = manifest.get("paths"), manifest["configuration"].get("output")
+        place = paths.get("metrics") if isinstance(paths, dict) else None
         origin = {
             "run_id": manifest["run_id"], "metrics": place,
-            "format": (manifest["configuration"].get("output") or {}).get("format"),
+            "format": output.get("format") if isinstance(output, dict) else None,
         }  # fmt: skip
     else:
         origin = _of_model(spark, against)
@@ -202,7 +213,10 @@ def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTabl
             f"{redact_uri(against)}: the path of this run's metrics held a secret, which is kept nowhere; "
             "give secrets by Spark's settings (spark.hadoop.…) and not in paths, and calibrate again"
         )
-    run_id = check_run_id(str(origin["run_id"]))
+    try:
+        run_id = check_run_id(str(origin["run_id"]))
+    except ValueError as error:
+        raise ContractError(f"{against}: {error}; it was not written by this program") from error
     return run_id, _metrics(spark, origin["metrics"], str(origin["format"]), run_id)
 
 

@@ -46,6 +46,12 @@ class MetricsTable:
     def __init__(self, frame: pd.DataFrame) -> None:
         if missing := sorted(set(COLUMNS) - set(frame.columns)):
             raise ValueError(f"no metrics table: the column(s) {missing} are missing, of {list(COLUMNS)}")
+        for name in ("levels", "value", "level"):
+            if not (pd.api.types.is_numeric_dtype(frame[name]) or frame[name].isna().all()):
+                raise ValueError(f"no metrics table: the column {name!r} holds no numbers")
+        place = [name for name in COLUMNS if name != "value"]
+        if (again := frame.duplicated(place)).any():
+            raise ValueError(f"no metrics table: {int(again.sum())} number(s) stand twice")
         self.frame = frame
         self._by_metric = dict(tuple(frame.groupby(["stage", "metric"], sort=False)))
         grids = frame.loc[frame["metric"] == "level_sets", "levels"].dropna()

@@ -96,3 +96,20 @@ def test_what_cannot_be_compared_is_null():
     assert (change.score_distance, change.score_noise, change.mc_error) == (None, None, {})
     nothing = change_since(now, table(uniform(), {"A": 1.0}, {}, rows=0), "r1", "before")
     assert (nothing.score_distance, nothing.share_change) == (None, None)
+    every = Drift(max_score_distance=1, max_share_change=1, mc_error_must_hold=True)
+    assert len([p for p in too_far(every, change) if "cannot be measured" in p]) == 2
+    assert len([p for p in too_far(every, nothing) if "cannot be measured" in p]) == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (lambda f: pd.concat([f, f]), "stand twice"),
+        (lambda f: f.assign(value="much"), "'value' holds no numbers"),
+        (lambda f: f.assign(levels="20"), "'levels' holds no numbers"),
+    ],
+)
+def test_what_is_no_metrics_table_is_said(how, words):
+    frame = table(uniform(), {"A": 1.0}, {10: (0.1, 0.1, 0.1)}).frame
+    with pytest.raises(ValueError, match=words):
+        MetricsTable(how(frame))
