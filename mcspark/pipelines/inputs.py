@@ -236,7 +236,7 @@ def read_inputs(
     joined = join_attributes(
         clean, scored.key, list(zip(numbers, config.attributes, strict=True)), from_tables
     )
-    frame = with_categories(joined, families)
+    frame = _members_alone(with_categories(joined, families), families, from_tables)
     frame = frame.select(
         *[column(k) for k in scored.key],
         *[value.alias(name) for name, value in _working(scored, split, with_label=with_label).items()],
@@ -248,6 +248,21 @@ def read_inputs(
         origins=(clean, *numbers), absent=absent,
         max_rejected_share=config.max_rejected_share, allow_empty=config.allow_empty,
     )  # fmt: skip
+
+
+def _members_alone(
+    frame: DataFrame, families: tuple[Family, ...], from_tables: Sequence[Sequence[str]]
+) -> DataFrame:
+    """A row that a table lacks is in no group that reads this table, not even in that of a null."""
+    members = {}
+    for i, family in enumerate(families):
+        read = {name.casefold() for name in family.columns} if family.where else set()
+        owners = [t for t, names in enumerate(from_tables) if read & {name.casefold() for name in names}]
+        if owners:
+            lacks = column(UNMATCHED).bitwiseAND(sum(1 << t for t in owners)) != 0
+            category = column(category_name(i))
+            members[category_name(i)] = F.when(lacks, F.lit(0).cast("long")).otherwise(category)
+    return frame.withColumns(members)
 
 
 def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame]) -> tuple[int | None, ...]:

@@ -27,6 +27,15 @@ def test_unknown_scores_them_as_members_of_no_group(torn, people):
     check_log(done)
 
 
+def test_they_are_in_no_group_of_what_is_null_either(torn, people):
+    groups = {"predicates": [{"name": "no job", "where": "job IS NULL"}, {"name": "all", "where": "true"}]}
+    torn.write("scored", people[["house", "person", "score", "label", "w"]].assign(part="test"))
+    done = torn.ran("audit", groups=groups, split={"column": "part"}, attributes=policy(torn, "unknown"))
+    table = pd.read_parquet(done.summary["paths"]["metrics"], partitioning=None)
+    rows = table[table["metric"] == "group_rows"].set_index("group")["value"]
+    assert (rows["no job"], rows["all"]) == (0, len(people))
+
+
 def test_reject_keeps_them_with_their_reason_and_the_report_counts_them(torn, people):
     report = torn.root / "report.html"
     done = torn.ran(
