@@ -13,6 +13,7 @@ MAX_DEPTH = 50
 _MAX_MERGED = 100
 _PREFIX = "tag:yaml.org,2002:"
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
@@ -21,6 +22,12 @@ class _Loader(yaml.SafeLoader):
     YAML 1.1 reads ``01`` as 1, ``no`` as false, ``2026-11-26`` as a date and ``1e-3`` as text; codes with
     leading zeros, partition values and learning rates need the opposite.
     """
+
+    def compose_scalar_node(self, anchor: dict[str, yaml.Node]) -> yaml.ScalarNode:
+        # JSON is YAML, and writes a character beyond U+FFFF as two escapes.
+        node = super().compose_scalar_node(anchor)
+        node.value = _PAIR.sub(lambda m: m[0].encode("utf-16", "surrogatepass").decode("utf-16"), node.value)
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()

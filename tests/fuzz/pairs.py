@@ -99,7 +99,7 @@ class Pair:
         for place, table in zip(places[1:], self.attributes, strict=True):
             _write(place, table.rows, table.types, table.format, rng.randint(1, 3), rng)
         file = root / "run.yaml"
-        file.write_text(json.dumps(config, indent=1, ensure_ascii=False), encoding="utf-8")  # JSON is YAML
+        file.write_text(json.dumps(config, indent=1), encoding="utf-8")  # JSON is YAML
         return file
 
 

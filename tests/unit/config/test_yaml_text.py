@@ -1,5 +1,6 @@
 """YAML as people and fuzzers write it: a value without surprises, or one sentence."""
 
+import json
 import time
 
 import pytest
@@ -72,3 +73,9 @@ def test_merges_of_merges_are_refused_or_read_quickly(aliases):
     except ValueError as error:
         assert "merges more than 100 others" in str(error)
     assert time.process_time() - start < 30
+
+
+def test_json_as_any_writer_of_it_escapes_it():
+    plain = {"bell 🔔": "é 🔔", "n": [1, None, True]}
+    assert parse_yaml(json.dumps(plain)) == plain
+    assert parse_yaml(json.dumps(plain, ensure_ascii=False)) == plain
