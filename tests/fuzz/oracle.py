@@ -236,7 +236,9 @@ def _category(pair: Pair, cut: Mapping[str, Any]) -> tuple[Callable[[Any], Any],
     if pa.types.is_floating(kind):
         # 0.0 and -0.0 are one number.
         return lambda v: v + 0.0, lambda v: f"{column}={'Infinity' if v == math.inf else v}"
-    return lambda v: v, lambda v: f"{column}={v}"
+    return lambda v: pa.scalar(
+        v, kind
+    ).as_py(), lambda v: f"{column}={v}"  # decimals have the scale of the type
 
 
 def pair_type(pair: Pair, column: str) -> pa.DataType:
