@@ -65,7 +65,11 @@ def calibrate(config: Path) -> Done:
 @pytest.fixture(scope="module")
 def session(spark: Any) -> Iterator[Any]:
     """Spark, set up for tables of a few dozen rows."""
-    settings = {"spark.sql.shuffle.partitions": "1"}
+    settings = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+    }
     before = {key: spark.conf.get(key) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)
