@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 
 from mcspark.acs.columns import COLUMNS, KEY, Kind, PersonColumn, disagreements, locate
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.runtime.literal import literal_reader
 
 _FAULT = "__fault"
 _INTEGER_TEXT = r"^\s*[+-]?\d{1,18}\s*$"
@@ -120,8 +121,8 @@ def read_persons(
 
 def _read(spark: SparkSession, kind: str, paths: Sequence[str]) -> DataFrame:
     if kind == "csv":
-        return spark.read.csv(list(paths), header=True, inferSchema=False)
-    return spark.read.parquet(*paths)
+        return literal_reader(spark).csv(list(paths), header=True, inferSchema=False)
+    return literal_reader(spark).parquet(*paths)
 
 
 def _schema(spark: SparkSession, path: str) -> types.StructType:

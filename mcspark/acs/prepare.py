@@ -23,6 +23,7 @@ from mcspark.acs.persons import read_persons
 from mcspark.acs.publish import publish
 from mcspark.acs.tasks import Task, task_named
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.runtime.literal import literal_reader
 
 log = structlog.get_logger(__name__)
 
@@ -117,7 +118,7 @@ def prepare(
         paths = publish(spark, output, _tables(rest, predictor))
     finally:
         population.unpersist()
-    scored = spark.read.parquet(paths["scored"]).count()
+    scored = literal_reader(spark).parquet(paths["scored"]).count()
     if scored != filtered - trained:
         raise RuntimeError(f"{filtered - trained} rows were to be written and {scored} were")
     return Prepared(task, Rows(persons.rows, filtered, trained, scored), predictor, paths)

@@ -15,6 +15,7 @@ from mcspark.acs.prepare import prepare
 from mcspark.acs.synthetic import write_synthetic
 from mcspark.config import Config, load_config
 from mcspark.runtime.files import Files
+from mcspark.runtime.literal import literal_reader
 
 TASK = "income_class"
 
@@ -86,19 +87,21 @@ def make_population(
             scored, attributes = _expanded(spark, rows, sources, f"{folder}/persons")
         else:
             paths = write_synthetic(spark, f"{folder}/persons", rows)
-            scored, attributes = (spark.read.parquet(paths[name]) for name in ("scored", "attributes"))
+            scored, attributes = (
+                literal_reader(spark).parquet(paths[name]) for name in ("scored", "attributes")
+            )
         _write(scored.select(*KEY, "score", "label"), f"{whole}/scored", rows, seed=1)
         _write(attributes.select(*KEY, *ATTRIBUTES), f"{whole}/attributes", rows, seed=2)
     if not files.exists(f"{tenth}/attributes/_SUCCESS"):
         for name in ("scored", "attributes"):
-            part = spark.read.parquet(f"{whole}/{name}").where(F.pmod(_hash(3), F.lit(10)) == 0)
+            part = literal_reader(spark).parquet(f"{whole}/{name}").where(F.pmod(_hash(3), F.lit(10)) == 0)
             part = part.coalesce(max(2, rows // 10 // _ROWS_A_FILE))
             part.write.mode("overwrite").parquet(f"{tenth}/{name}")
     return _counted(spark, whole), _counted(spark, tenth)
 
 
 def _counted(spark: SparkSession, folder: str) -> Population:
-    return Population(folder, spark.read.parquet(f"{folder}/scored").count())
+    return Population(folder, literal_reader(spark).parquet(f"{folder}/scored").count())
 
 
 def population_name(rows: int, sources: Sequence[str]) -> str:
@@ -114,7 +117,7 @@ def _expanded(
 ) -> tuple[DataFrame, DataFrame]:
     """Each record as often as its share of the person weight says, under keys of their own."""
     paths = prepare(spark, list(sources), task=TASK, output=folder).paths
-    persons = spark.read.parquet(paths["scored"])
+    persons = literal_reader(spark).parquet(paths["scored"])
     total = persons.agg(F.sum(WEIGHT)).first()
     assert total is not None
     before = Window.orderBy(*KEY).rowsBetween(Window.unboundedPreceding, -1)
@@ -128,7 +131,7 @@ def _expanded(
         F.expr(f"(`first` + {WEIGHT}) * {rows} div {total[0]}").alias("end"),
     )
     drawn = drawn.where("end > begin").withColumn("copy", F.explode(F.expr("sequence(begin, end - 1)")))
-    attributes = spark.read.parquet(paths["attributes"])
+    attributes = literal_reader(spark).parquet(paths["attributes"])
     copies = drawn.join(attributes.select(*KEY, *ATTRIBUTES), list(KEY), "left")
     unique = F.concat_ws("-", F.col(KEY[0]), F.col("copy").cast("string"))
     step = (_uniform(4) + _uniform(5) - 1) * JITTER

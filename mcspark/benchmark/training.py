@@ -24,6 +24,7 @@ from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
 from mcspark.ml.trees import SynapseTrainer
+from mcspark.runtime.literal import literal_reader
 
 COLUMNS = ScoredColumns("score", "label", None, "split")
 
@@ -152,7 +153,7 @@ class Training:
     @cached_property
     def rows(self) -> DataFrame:
         """The rows that :meth:`prepare` has written."""
-        return self.work.spark.read.parquet(self._path)
+        return literal_reader(self.work.spark).parquet(self._path)
 
     @property
     def _path(self) -> str:

@@ -22,6 +22,7 @@ from mcspark.pipelines.calibrate import calibrate
 from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.run import Run, new_run_id
 from mcspark.pipelines.score import score
+from mcspark.runtime.literal import literal_reader
 
 Job = Callable[[Run], Mapping[str, Any]]
 
@@ -52,8 +53,8 @@ class Work:
 
     def floor(self) -> None:
         """Read both tables, join them, write the result: what no job over them can do without."""
-        scored = self.spark.read.parquet(self.population.scored)
-        attributes = self.spark.read.parquet(self.population.attributes)
+        scored = literal_reader(self.spark).parquet(self.population.scored)
+        attributes = literal_reader(self.spark).parquet(self.population.attributes)
         scored.join(attributes, list(KEY), "left").write.mode("overwrite").parquet(self.joined)
 
     @property
@@ -69,13 +70,13 @@ class Work:
     def scan(self) -> None:
         """Read the joined table and sum each column that an audit reads."""
         names = ("score", "label", *ATTRIBUTES)
-        self.spark.read.parquet(self.joined).agg(*(F.sum(name) for name in names)).collect()
+        literal_reader(self.spark).parquet(self.joined).agg(*(F.sum(name) for name in names)).collect()
 
     def audit_rows(self) -> Metrics:
         """What an audit does after its checks and its join, on the joined table: every grid and group."""
         run = self._run("audit", self.configuration("audited"))
         plan = GroupSet.from_config(run.config.groups)
-        frame = with_categories(self.spark.read.parquet(self.joined), plan.families)
+        frame = with_categories(literal_reader(self.spark).parquet(self.joined), plan.families)
         frame = frame.withColumnsRenamed({"score": WORKING.score, "label": WORKING.label})
         names = type(WORKING)(WORKING.score, WORKING.label)
         with make_cells(
@@ -109,10 +110,10 @@ class Work:
     def rows(self) -> DataFrame:
         """The calibrated rows beside their attributes, joined anew and written once: they are read often."""
         path = f"{self.population.folder}/judged"
-        attributes = self.spark.read.parquet(self.population.attributes)
-        rows = self.spark.read.parquet(self.calibrated).join(attributes, list(KEY), "left")
+        attributes = literal_reader(self.spark).parquet(self.population.attributes)
+        rows = literal_reader(self.spark).parquet(self.calibrated).join(attributes, list(KEY), "left")
         rows.write.mode("overwrite").parquet(path)
-        return self.spark.read.parquet(path)
+        return literal_reader(self.spark).parquet(path)
 
     def _job(self, name: str, job: Job, config: Config) -> Mapping[str, Any]:
         run = self._run(name, config)

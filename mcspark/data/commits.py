@@ -15,6 +15,7 @@ from mcspark.data.target import Target, described
 from mcspark.errors import ConfigurationError, ContractError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.files import Files
+from mcspark.runtime.literal import literal_reader
 
 _OWN = ("calibrated_score", "reasons", "metric")
 """Each is in every table of one kind: scores, rejected rows, metrics."""
@@ -78,7 +79,7 @@ class LakeCommit:
     def commit(self, staging: str) -> None:
         """Copy the rows in one commit, and count them in the new version."""
         spark = self._table.spark
-        rows = spark.read.schema(self._schema).parquet(staging)
+        rows = literal_reader(spark).schema(self._schema).parquet(staging)
         rows = rows.withColumns({key: F.lit(value) for key, value in (self._partition or {}).items()})
         self._before = self._table.version()
         self._table.replace(rows, self._partition)

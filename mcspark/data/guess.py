@@ -14,7 +14,10 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from mcspark.core.levels import FloatArray
+from mcspark.data.layout import is_machinery
+from mcspark.data.listing import lake_of, list_table
 from mcspark.errors import ContractError
+from mcspark.runtime.walk import local_entries, walk
 
 SAMPLE = 50_000
 """Rows that are looked at, the first ones."""
@@ -39,12 +42,12 @@ class Sample:
     Parameters
     ----------
     path : str
-    format : {'parquet', 'csv'}
+    format : {'parquet', 'csv', 'delta', 'iceberg'}
     rows : DataFrame
     """
 
     path: str
-    format: Literal["parquet", "csv"]
+    format: Literal["parquet", "csv", "delta", "iceberg"]
     rows: pd.DataFrame
 
     @property
@@ -96,16 +99,25 @@ def read_sample(path: str) -> Sample:
         raise ContractError(
             f"{path}: nothing is there; init looks at tables on this machine: give it a small copy"
         )
-    names = [place] if place.is_file() else sorted(p for p in place.rglob("*") if p.is_file())
-    csv = any(p.suffix in (".csv", ".gz") for p in names) and not any(p.suffix == ".parquet" for p in names)
+    kind = lake_of(str(place), local_entries) if place.is_dir() else None
+    names = [place.name] if place.is_file() else walk(str(place), local_entries, is_machinery)
+    csv = any(n.endswith((".csv", ".gz")) for n in names) and not any(n.endswith(".parquet") for n in names)
+    folder, files = (place.parent if place.is_file() else place), names
+    if kind and kind != "hudi":  # a sample may have rows that the table has no longer
+        files = [n for n in names if n.endswith(".parquet")]
+    elif place.is_dir():
+        files = list(list_table(path, str(place), local_entries, "csv" if csv else "parquet").files)
     try:
-        table = pads.dataset(place, format="csv" if csv else "parquet", partitioning="hive").head(SAMPLE)
+        table = pads.dataset(
+            [str(folder / name) for name in files], format="csv" if csv else "parquet", partitioning="hive",
+            partition_base_dir=str(folder),
+        ).head(SAMPLE)  # fmt: skip
     except (OSError, ValueError, pa.ArrowException) as error:
         raise ContractError(f"{path}: cannot be read as Parquet or CSV ({error})") from error
     if not table.num_rows:
         raise ContractError(f"{path}: no rows; init needs some to look at")
     rows = table.to_pandas()
-    return Sample(path, "csv" if csv else "parquet", rows)
+    return Sample(path, kind if kind and kind != "hudi" else "csv" if csv else "parquet", rows)
 
 
 def guess_roles(scored: Sample, others: Sequence[Sample] = ()) -> Roles:

@@ -103,6 +103,6 @@ def pointed_folders(files: Files, path: str, partition: Mapping[str, str]) -> li
     for depth in count():
         if found or depth > _DEPTH:
             break
-        pointers = files.matching("/".join([root, *["*=*"] * depth, POINTER]))
+        pointers = files.matching(root, "/".join([*["*=*"] * depth, POINTER]))
         found = [parent(pointer) for pointer in pointers]
     return [f"{leaf}/{RUNS}/{current_run(files, leaf)}" for leaf in found]

@@ -8,6 +8,7 @@ import structlog
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    BooleanType,
     DataType,
     DateType,
     DecimalType,
@@ -15,6 +16,8 @@ from pyspark.sql.types import (
     NumericType,
     StringType,
     StructType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from mcspark.config import AttributeTable, ScoredTable
@@ -29,7 +32,13 @@ _WORKING = "__"
 
 
 def check_scored_schema(
-    df: DataFrame, scored: ScoredTable, *, source: str, with_label: bool = True, keep: Sequence[str] = ()
+    df: DataFrame,
+    scored: ScoredTable,
+    *,
+    source: str,
+    with_label: bool = True,
+    keep: Sequence[str] = (),
+    valued: Sequence[str] = (),
 ) -> None:
     """Refuse a scored table without its columns, or with types that no explicit cast may change.
 
@@ -43,6 +52,8 @@ def check_scored_schema(
         Whether the label must be there.
     keep : sequence of str
         Further columns that must be there.
+    valued : sequence of str
+        Columns of which each value is a group.
 
     Raises
     ------
@@ -52,13 +63,17 @@ def check_scored_schema(
     names = [scored.score, scored.label if with_label else None, scored.weight]
     numbers = [name for name in names if name]
     problems = _missing(df.schema, [*scored.key, *numbers, *keep])
-    problems += _bad_keys(df.schema, scored.key)
+    problems += _bad_keys(df.schema, scored.key) + _bad_values(df.schema, valued)
     for name in numbers:
         if name in df.columns and not _is_number(df.schema[name].dataType, scored.format):
             kind = df.schema[name].dataType.simpleString()
             problems.append(
                 f"~ {name} {kind} -> double: not numeric; store it as a number, or cast it in a view"
             )
+    latest = scored.dedupe.latest_by if scored.dedupe else None
+    if latest in df.columns and not _is_plain(df.schema[latest].dataType):
+        kind = df.schema[latest].dataType.simpleString()
+        problems.append(f"~ {latest} {kind}: not ordered; let dedupe.latest_by name a number, date or time")
     problems += [
         f"! {name}: the rejected rows have another column of this name; rename it"
         for name in scored.key
@@ -76,6 +91,7 @@ def check_attribute_schema(
     source: str,
     needed: Sequence[str] = (),
     numeric: Sequence[str] = (),
+    valued: Sequence[str] = (),
     scored_schema: StructType,
 ) -> None:
     """Refuse an attribute table without its columns, or whose key does not compare with the scored table's.
@@ -94,6 +110,8 @@ def check_attribute_schema(
         Columns that the groups use.
     numeric : sequence of str
         Those of them that must be numbers (or text in CSV): with bins or ``divide_by``.
+    valued : sequence of str
+        Those of them of which each value is a group.
     scored_schema : StructType
         Of the scored table, whose key columns have the same names.
 
@@ -103,7 +121,7 @@ def check_attribute_schema(
         With all problems at once.
     """
     problems = _missing(df.schema, [*table.key, *needed]) + _bad_keys(df.schema, table.key)
-    problems += _working_names(needed)
+    problems += _working_names(needed) + _bad_values(df.schema, valued)
     for name in numeric:
         if name in df.columns and not _is_number(df.schema[name].dataType, table.format):
             kind = df.schema[name].dataType.simpleString()
@@ -223,6 +241,22 @@ def _family(kind: DataType) -> str | None:
     if isinstance(kind, DecimalType):
         return f"decimal of scale {kind.scale}"
     return "date" if isinstance(kind, DateType) else None
+
+
+def _bad_values(schema: StructType, names: Sequence[str]) -> list[str]:
+    return [
+        f"~ {name} {schema[name].dataType.simpleString()}: groups by value need text, numbers or dates; "
+        "store it as one of these, or write predicates"
+        for name in names
+        if name in schema.names and not _is_plain(schema[name].dataType)
+    ]
+
+
+def _is_plain(kind: DataType) -> bool:
+    """Whether the values are of one part, have an order, and can be told apart as text."""
+    return isinstance(
+        kind, NumericType | StringType | DateType | TimestampType | TimestampNTZType | BooleanType
+    )
 
 
 def _is_number(kind: DataType, table_format: str) -> bool:

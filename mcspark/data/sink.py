@@ -37,6 +37,7 @@ from mcspark.data.whole import refuse_other_layout
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, beside, leaf, parent
+from mcspark.runtime.literal import literal_reader
 
 __all__ = ["Publication", "Target", "mend", "writer"]
 
@@ -186,7 +187,7 @@ class Publication:
         if pointer:
             staged.staging = pointer.folder
         write(frame.coalesce(self._tasks(rows)), staged.staging)
-        written = self._spark.read.schema(frame.schema).parquet(staged.staging).count()
+        written = literal_reader(self._spark).schema(frame.schema).parquet(staged.staging).count()
         if written != rows:
             raise TransientError(
                 f"{target.place}: {written} rows were written where {rows} were expected; nothing was "

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from mcspark.config import AttributeTable, ScoredTable, redact_uri
-from mcspark.data.drift import csv_header, decoded, files_of, refuse_parquet_drift
+from mcspark.data.drift import csv_header, refuse_parquet_drift
+from mcspark.data.lake import by_path
+from mcspark.data.layout import is_hidden
+from mcspark.data.listing import list_table, refuse_lake
 from mcspark.data.names import close_to, differing_in_case
 from mcspark.data.pointer import pointed_folders
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import quote_table
 from mcspark.runtime.columns import column
-from mcspark.runtime.files import Files, java_reason, parent
+from mcspark.runtime.files import Files, java_reason, leaf, parent
+from mcspark.runtime.literal import literal_reader
+
+log = structlog.get_logger(__name__)
 
 _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
@@ -42,7 +50,8 @@ def read_table(
     source : ScoredTable or AttributeTable
         Path or table, format, and the partition to read, if it has one.
     columns : sequence of str, optional
-        The columns that will be used. Given, only their drift between files is refused.
+        The columns that will be used. Given, no other is refused because files disagree about it or Spark
+        cannot read it.
 
     Raises
     ------
@@ -91,54 +100,97 @@ def _partition_values_as_text(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(_INFERENCE, str(before))
 
 
-def _reader(spark: SparkSession) -> DataFrameReader:
-    return spark.read.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
+@dataclass(frozen=True)
+class _Found:
+    """What Spark is to list, the files that it must find there, and the partition columns."""
+
+    roots: list[str]
+    files: list[str]
+    keys: tuple[str, ...] = ()
 
 
 def _parquet(
     spark: SparkSession, path: str, partition: Mapping[str, str], columns: Sequence[str] | None
 ) -> DataFrame:
-    _refuse_missing(spark, path)
     with unreadable_is_refused(path), _partition_values_as_text(spark):
-        pointed = pointed_folders(Files(spark, path), path, partition)
-        reader = _reader(spark).option("basePath", path) if pointed else _reader(spark)
-        frame = reader.parquet(*(pointed or [path]))
-        files = files_of(frame, partition)
-        refuse_parquet_drift(spark, path, files, columns)
-        if partition and files:  # its own schema, not that of a file in another partition
-            folders = sorted({parent(decoded(uri)) for uri in files})
-            frame = _reader(spark).option("basePath", path).parquet(*folders)
+        found = _found(spark, path, "parquet", partition)
+        schema = refuse_parquet_drift(spark, path, found.files, columns).schema
+        twins = differing_in_case(schema.names)
+        if twins:
+            raise ContractError(f"{path}: columns that differ only in case: {twins}; rename one of them")
+        # A column of the files that is a folder too has the folder's value, as text.
+        of_folders = {key.lower() for key in found.keys}
+        own = StructType([f for f in schema.fields if f.name.lower() not in of_folders])
+        reader = literal_reader(spark).schema(own)
+        if found.roots != [path]:
+            reader = reader.option("basePath", path)
+        frame = reader.parquet(*found.roots)
+        _refuse_unread(path, frame, found.files)
     return frame
 
 
 def _csv(spark: SparkSession, path: str, partition: Mapping[str, str]) -> DataFrame:
-    _refuse_missing(spark, path)
-    reader = _reader(spark).option("header", "true").option("escape", '"')
+    reader = literal_reader(spark).option("header", "true").option("escape", '"')
     with unreadable_is_refused(path), _partition_values_as_text(spark):
-        found = reader.csv(path)
-        header = csv_header(spark, path, files_of(found, partition) or files_of(found, {}))
+        header = csv_header(spark, path, _found(spark, path, "csv", partition).files)
         schema = StructType([StructField(name, StringType()) for name in header])
         # A header that disagrees with the schema is an error, not a shift of the columns.
         return reader.option("enforceSchema", "false").schema(schema).csv(path)
 
 
+def _found(spark: SparkSession, path: str, table_format: str, partition: Mapping[str, str]) -> _Found:
+    """The files of the table, or of its partition; of all partitions where this one has none."""
+    files = Files(spark, path)
+    try:
+        if not files.exists(path):
+            raise ContractError(f"{path}: no such table; check the path, or make the table first")
+        if not files.is_folder(path):
+            if is_hidden(leaf(path)):
+                raise ContractError(f"{path}: no reader looks at names that begin with '_' or '.'; rename it")
+            refuse_lake(path, parent(path), files.entries, table_format)
+            return _Found([path], [path])
+        pointed = pointed_folders(files, path, partition)
+        if pointed:  # this program's own, on an object store
+            below = pointed[0][len(path.rstrip("/")) :].split("/")
+            inside = [f"{run}/{name}" for run in pointed for name in files.names(run) if not is_hidden(name)]
+            return _Found(pointed, inside, tuple(part.partition("=")[0] for part in below if "=" in part))
+        listed = list_table(path, path, files.entries, table_format, partition)
+    except (OSError, Py4JJavaError) as error:
+        reason = java_reason(error) if isinstance(error, Py4JJavaError) else error.strerror
+        raise ContractError(f"{path}: cannot be read ({reason})") from error
+    if not listed.files:
+        if partition:
+            return _found(spark, path, table_format, {})
+        raise ContractError(f"{path}: no data files in this folder; is it the right one?")
+    log.info(
+        "files of the table", table=path, files=len(listed.files),
+        left_out=len(listed.left_out), such_as=list(listed.left_out[:3]),
+    )  # fmt: skip
+    inside = [f"{path.rstrip('/')}/{name}" for name in listed.files]
+    roots = sorted({parent(file) for file in inside}) if partition and listed.keys else [path]
+    return _Found(roots, inside, listed.keys)
+
+
+def _refuse_unread(path: str, frame: DataFrame, files: Sequence[str]) -> None:
+    """Whatever the rules about names say: what Spark will read are these files."""
+    read = [uri for uri in frame.inputFiles() if not is_hidden(leaf(uri))]
+    if len(read) != len(files):
+        raise ContractError(
+            f"{path}: Spark would read {len(read)} of its {len(files)} files; "
+            "write it anew, or run again if it changes at this moment"
+        )
+
+
 def _lake(spark: SparkSession, path: str, table_format: str) -> DataFrame:
     with unreadable_is_refused(path):
-        return spark.read.format(table_format).load(path)
+        if table_format == "iceberg":  # whose own reader takes what follows a # for a table of metadata
+            return by_path(spark, "iceberg", path, run_id="").read()
+        return literal_reader(spark).format(table_format).load(path)
 
 
 def _named(spark: SparkSession, name: str) -> DataFrame:
     with unreadable_is_refused(name):
-        return spark.table(quote_table(name))
-
-
-def _refuse_missing(spark: SparkSession, path: str) -> None:
-    try:
-        present = Files(spark, path).exists(path)
-    except Py4JJavaError as error:
-        raise ContractError(f"{path}: cannot be read ({java_reason(error)})") from error
-    if not present:
-        raise ContractError(f"{path}: no such table; check the path, or make the table first")
+        return literal_reader(spark).table(quote_table(name))
 
 
 @contextmanager

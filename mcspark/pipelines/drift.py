@@ -20,6 +20,7 @@ from mcspark.identifiers import check_run_id, quote_table
 from mcspark.report.metrics_table import BEFORE, MetricsTable
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files
+from mcspark.runtime.literal import literal_reader
 from mcspark.runtime.untrusted import read_json
 
 RUN_FILE = "run.json"
@@ -235,11 +236,11 @@ def _of_model(spark: SparkSession, folder: str) -> dict[str, Any]:
 def _metrics(spark: SparkSession, place: str, table_format: str, run_id: str) -> MetricsTable:
     with unreadable_is_refused(place):
         if "/" not in place:
-            frame = spark.table(quote_table(place))
+            frame = literal_reader(spark).table(quote_table(place))
         elif table_format in PROVIDERS:
             frame = by_path(spark, "delta" if table_format == "delta" else "iceberg", place, run_id).read()
         else:
-            frame = spark.read.parquet(place)
+            frame = literal_reader(spark).parquet(place)
         if "run_id" in frame.columns:
             frame = frame.where(column("run_id") == run_id).drop("run_id")
         table = frame.toPandas()

@@ -75,8 +75,9 @@ def read_schemas(
         raise ConfigurationError(f"{run.job} needs groups; name columns or predicates below groups")
     if needs_label and not scored.label:
         raise ConfigurationError(f"{run.job} needs labels; name their column by scored.label")
-    raw = read_table(run.spark, scored)
-    attributes = tuple(read_table(run.spark, table) for table in config.attributes)
+    given = [*_used(scored, with_label=True), *_extra(config, config.split), *columns]
+    raw = read_table(run.spark, scored, given)
+    attributes = tuple(read_table(run.spark, table, [*table.key, *columns]) for table in config.attributes)
     with_label = bool(scored.label) and (needs_label or scored.label in raw.columns)
     used = _used(scored, with_label)
     from_scored, from_tables = resolve_columns(columns, raw.columns, scored.key, attributes, scored.label)
@@ -85,12 +86,17 @@ def read_schemas(
         split = split.model_copy(update={"column": None})  # nothing is learned: the hash will do
     wanted = dict.fromkeys([*from_scored, *_extra(config, split)])
     keep = tuple(name for name in wanted if name not in used)
-    check_scored_schema(raw, scored, source=where(scored), with_label=with_label, keep=keep)
+    valued = [f.column for f in families if f.kind == "value"]
+    check_scored_schema(
+        raw, scored, source=where(scored), with_label=with_label, keep=keep,
+        valued=[n for n in valued if n in from_scored],
+    )  # fmt: skip
     numeric = frozenset(f.column for f in families if f.kind in ("bins", "divide"))
     for frame, table, names in zip(attributes, config.attributes, from_tables, strict=True):
         check_attribute_schema(
             frame, table, source=where(table), needed=names,
-            numeric=[n for n in names if n in numeric], scored_schema=raw.schema,
+            numeric=[n for n in names if n in numeric], valued=[n for n in valued if n in names],
+            scored_schema=raw.schema,
         )  # fmt: skip
     return Schemas(raw, attributes, from_scored, from_tables, with_label, split, keep, numeric)
 

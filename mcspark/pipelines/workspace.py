@@ -7,6 +7,7 @@ from types import TracebackType
 from pyspark.sql import DataFrame, SparkSession
 
 from mcspark.runtime.files import Files, beside, leaf, parent
+from mcspark.runtime.literal import literal_reader
 
 
 class Workspace:
@@ -43,7 +44,7 @@ class Workspace:
         """Write a table and read it back."""
         path = f"{self._folder}/{name}"
         frame.write.parquet(path)
-        return self._spark.read.schema(frame.schema).parquet(path)
+        return literal_reader(self._spark).schema(frame.schema).parquet(path)
 
     def _remove_leftovers(self) -> None:
         for name in self._files.names(parent(self._place)):

@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.causes import java_reason
+from mcspark.runtime.literal import escaped
+from mcspark.runtime.walk import local_entries
 
 __all__ = ["Files", "beside", "java_reason", "leaf", "parent"]
 
@@ -84,6 +86,13 @@ class Files:
         where = self._path(path)
         return bool(self._system.exists(where) and self._system.getFileStatus(where).isDirectory())
 
+    def entries(self, folder: str) -> list[tuple[str, bool]]:
+        """The names in a folder, and whether each is a folder."""
+        if self.is_local:
+            return local_entries(self.local_name(folder))
+        found = self._system.listStatus(self._path(folder))
+        return [(str(status.getPath().getName()), bool(status.isDirectory())) for status in found]
+
     def names(self, path: str) -> list[str]:
         """Sorted names in the folder; none if there is no such folder."""
         if not self.exists(path):
@@ -105,9 +114,9 @@ class Files:
             names.append(str(found.next().getPath().toString())[len(root) :].lstrip("/"))
         return names
 
-    def matching(self, pattern: str) -> list[str]:
-        """Sorted full names of what matches a pattern of Hadoop's, such as ``s3a://bucket/table/*/x``."""
-        found = self._system.globStatus(self._path(pattern)) or []
+    def matching(self, folder: str, pattern: str) -> list[str]:
+        """Sorted full names of what matches a pattern of Hadoop's below a folder, such as ``*=*/x``."""
+        found = self._system.globStatus(self._path(f"{escaped(folder.rstrip('/'))}/{pattern}")) or []
         return sorted(str(status.getPath().toString()) for status in found)
 
     def make_folder(self, path: str) -> None:

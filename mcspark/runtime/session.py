@@ -30,6 +30,10 @@ CORRECTNESS = {
     "spark.sql.caseSensitive": "false",  # names that differ only in case are refused, never picked at random
     "spark.sql.files.ignoreCorruptFiles": "false",  # a file that cannot be read is an error, not fewer rows
     "spark.sql.files.ignoreMissingFiles": "false",
+    # The calendar of every writer but Spark 2: a date before 1582, such as 0001-01-01 for none, is no error.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.shuffle.reduceLocality.enabled": "false",  # which rows share a file depends on no host
     "spark.sql.execution.arrow.pyspark.enabled": "true",  # small tables reach pandas with their own types
 }

@@ -123,3 +123,11 @@ def test_parts_of_paths():
     for root in ("s3a://bucket", "s3a://bucket/", "file:/", "hdfs://host:8020/", "/"):
         with pytest.raises(ConfigurationError, match="root of a file system"):
             parent(root)
+
+
+def test_a_search_by_a_pattern_takes_its_folder_as_it_is_written(spark, tmp_path):
+    for name in ("a[1]{b}\\c*", "a1bc"):
+        (tmp_path / name / "ds=1").mkdir(parents=True)
+        (tmp_path / name / "ds=1" / "x").touch()
+    folder = str(tmp_path / "a[1]{b}\\c*")
+    assert Files(spark, folder).matching(folder, "*=*/x") == [f"file:{folder}/ds=1/x"]

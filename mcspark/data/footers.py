@@ -1,0 +1,134 @@
+"""Schemas of Parquet files, column by column: one that Spark cannot read spoils no other."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from mcspark.errors import ContractError
+from mcspark.runtime.files import Files, java_reason, leaf
+
+THREADS = 8
+
+_MENDS = (
+    (re.compile(r"TIMESTAMP\(NANOS"), "write it in microseconds"),
+    (re.compile(r"\(TIME"), "write it as text, or as a whole number"),
+    (re.compile(r"\(DECIMAL"), "write it with at most 38 digits"),
+)
+
+
+@dataclass(frozen=True)
+class Footer:
+    """The columns of a file.
+
+    Parameters
+    ----------
+    schema : StructType
+        Of those that Spark can read, without the promise that none is null.
+    unreadable : mapping of str to str
+        The other ones, and what is wrong with each.
+    """
+
+    schema: StructType
+    unreadable: Mapping[str, str]
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Names of the types, as every message has them."""
+        readable = {f.name: f.dataType.simpleString() for f in self.schema.fields}
+        return readable | dict.fromkeys(self.unreadable, "unreadable")
+
+
+def footers_of(spark: SparkSession, table: str, paths: Sequence[str]) -> list[Footer]:
+    """The footer of each file.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    table : str
+        For messages.
+    paths : sequence of str
+
+    Raises
+    ------
+    ContractError
+        If a file is not Parquet, or holds something because of which Spark can read none of its columns.
+    """
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(lambda path: _opened(spark, table, path), paths))
+    converted = {text: _converted(spark, schema) for text, schema in found}
+    return [converted[text] for text, _ in found]
+
+
+def _opened(spark: SparkSession, table: str, path: str) -> tuple[str, Any]:
+    jvm: Any = spark._jvm
+    parquet = jvm.org.apache.parquet.hadoop
+    configuration = spark._jsc.hadoopConfiguration()
+    try:
+        place = jvm.org.apache.hadoop.fs.Path(path)
+        reader = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(place, configuration))
+        try:
+            schema = reader.getFooter().getFileMetaData().getSchema()
+            return str(schema.toString()), schema
+        finally:
+            reader.close()
+    except (Py4JJavaError, PySparkException) as error:
+        if halves := _half_floats(spark, path):
+            raise ContractError(
+                f"{table}: {leaf(path)} has half floats ({', '.join(halves)}), and Spark reads no column of "
+                "such a file; write them as float32, or leave them out"
+            ) from error
+        raise ContractError(
+            f"{table}: {leaf(path)} is not a readable Parquet file ({java_reason(error)}); "
+            "remove it or write it again"
+        ) from error
+
+
+def _half_floats(spark: SparkSession, path: str) -> list[str]:
+    """Columns of half floats, where the file is on this machine."""
+    files = Files(spark, path)
+    try:
+        schema = pq.read_schema(files.local_name(path)) if files.is_local else pa.schema([])
+    except (OSError, ValueError, pa.ArrowException):
+        return []
+    return [field.name for field in schema if "halffloat" in str(field.type)]
+
+
+def _converted(spark: SparkSession, message: Any) -> Footer:
+    jvm: Any = spark._jvm
+    converter = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter
+    convert = converter(spark._jsparkSession.sessionState().conf()).convert
+    try:
+        return Footer(_struct(convert(message)), {})
+    except (Py4JJavaError, PySparkException):
+        schema, unreadable = StructType(), {}
+        for column in message.getFields():
+            alone = jvm.java.util.ArrayList()
+            alone.add(column)
+            one = jvm.org.apache.parquet.schema.MessageType("one", alone)
+            try:
+                schema.add(_struct(convert(one)).fields[0])
+            except (Py4JJavaError, PySparkException):
+                unreadable[str(column.getName())] = _in_words(" ".join(str(column.toString()).split()))
+        return Footer(schema, unreadable)
+
+
+def _in_words(kind: str) -> str:
+    mend = next((words for pattern, words in _MENDS if pattern.search(kind)), "write it with another type")
+    return f"{kind}: Spark cannot read this type; {mend}"
+
+
+def _struct(schema: Any) -> StructType:
+    # Whether a writer promised non-null says nothing about the values.
+    return StructType.fromJson(json.loads(schema.asNullable().json()))
