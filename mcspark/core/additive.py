@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcspark.core.groups import MAX_GROUPS
 from mcspark.core.levels import FloatArray, IntArray
 from mcspark.core.lightgbm_text import Box, Tree
 
 BoolArray = NDArray[np.bool_]
 
 MAX_THRESHOLDS = 2**20
-MAX_GROUPS = 2**14
 MAX_CURVE_VALUES = 2**26
 MAX_VALUE = 1e100
 """Bounds on what a file may ask for: thresholds, groups, entries of the curves, and size of any number (so

@@ -23,7 +23,7 @@ WORD_BITS = 62
 """Bits used of each signed 64-bit word of a signature."""
 
 MAX_GROUPS = 4096
-"""Upper bound on the groups of one set; guards what is read from files."""
+"""Most groups of one set, chosen or read from a file; memory goes with groups times signatures."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +191,8 @@ class FittedGroups:
                 whole = joint[i, j] >= min(alone[i], alone[j]) * (1 - 1e-12)
                 if not same and not whole and joint[i, j] > min_share * total:
                     pairs.append((i, j))
+            if len(pairs) > MAX_GROUPS:
+                break  # more than can be used
         return FittedGroups(self.families, tuple(pairs), self.dropped)
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from mcspark.core.groups import Category, Family, FittedGroups, Kind
+from mcspark.core.groups import MAX_GROUPS, Category, Family, FittedGroups, Kind
 from mcspark.core.levels import IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
@@ -93,7 +93,8 @@ class GroupSet:
         Raises
         ------
         ContractError
-            If a column has more than ``MAX_CATEGORIES`` distinct values, or no row has any weight.
+            If a column has more than ``MAX_CATEGORIES`` distinct values, no row has any weight, no category
+            is large enough to be a group, or more than ``MAX_GROUPS`` are.
         """
         shares = _category_shares(frame, self.families, weight)
         families, dropped = [], []
@@ -110,11 +111,37 @@ class GroupSet:
                 Family(**{**vars(family), "categories": kept, "seen": () if family.where else tuple(seen)})
             )
         fitted = FittedGroups(tuple(families), (), tuple(dropped))
+        if self.families and not fitted.names:
+            raise ContractError(self._no_group(shares))
+        _refuse_too_many(fitted)
         if self.intersections == 2:
             fitted = fitted.with_pairs(*signature_weights(frame, fitted, weight), self.min_share)
+            _refuse_too_many(fitted)
         if twice := [name for name, n in Counter(fitted.names).items() if n > 1]:
             raise ContractError(f"two groups have the name {twice[0]!r}; rename the predicate of that name")
         return fitted
+
+    def _no_group(self, shares: list[dict[Category, float]]) -> str:
+        found = [
+            (share, family.group_name(category))
+            for family, of_family in zip(self.families, shares, strict=True)
+            for category, share in of_family.items()
+        ]
+        share, largest = max(found, default=(0.0, ""))
+        told = f"the largest is {largest} with {share:.4f}" if found else "all their values are missing"
+        return (
+            f"no group is left: no category of {', '.join(self.columns)} holds more than the share "
+            f"{self.min_share:g} of the labelled rows ({told}); lower groups.min_share, or name other columns"
+        )
+
+
+def _refuse_too_many(groups: FittedGroups) -> None:
+    if (count := len(groups.base_names) + len(groups.pairs)) > MAX_GROUPS:
+        pairs = ", or set groups.intersections to 1" if groups.pairs else ", or leave a column out"
+        raise ContractError(
+            f"{'over ' if groups.pairs else ''}{count} groups; a calibrator has {MAX_GROUPS} at the most; "
+            f"raise groups.min_share{pairs}"
+        )
 
 
 def category_name(i: int) -> str:

@@ -38,6 +38,12 @@ _LATER_KEYS = {"fit"}
 """That models of earlier versions lack."""
 
 _COLUMNS = ("scoreCol", "predictionCol")
+_SCHEMAS = {
+    "curves": "group long, bin long, lower double, upper double, value double, stage long, link string, "
+    "group_name string",
+    "pairs": "first long, second long, value double, stage long",
+}
+"""Of the tables: a calibrator that no group changes has nulls alone for the names of its groups."""
 
 
 class CalibratorWriter:
@@ -79,8 +85,8 @@ class CalibratorWriter:
             files.write_text(f"{folder}/trees_{i}.txt", text)
         if self._model.stages is not None:
             for name, table in _tables(self._model.stages).items():
-                spark.createDataFrame(table).coalesce(1).write.parquet(f"{folder}/{name}")
-        files.write_text(f"{folder}/model.json", json.dumps(_plain(self._model)))
+                spark.createDataFrame(table, _SCHEMAS[name]).coalesce(1).write.parquet(f"{folder}/{name}")
+        files.write_text(f"{folder}/model.json", _checked_text(self._model))
 
 
 class CalibratorReader:
@@ -135,6 +141,27 @@ def _plain(model: MulticalibratorModel) -> dict[str, Any]:
         "fit": None if model.summary is None else model.summary.to_dict(),
     }
     return {**plain, "sha256": _digest(plain)}
+
+
+def _checked_text(model: MulticalibratorModel) -> str:
+    """The text of ``model.json``, read once as it will be read: what cannot be read is not published.
+
+    Raises
+    ------
+    ContractError
+        If the model is larger than what is read.
+    """
+    text = json.dumps(_plain(model))
+    if len(text) > MAX_BYTES:  # as it is ASCII
+        raise ContractError(
+            f"the model takes {len(text) / 2**20:.0f} MiB, and {MAX_BYTES // 2**20} are read; use fewer "
+            "groups (raise groups.min_share), or fewer calibrator.rounds"
+        )
+    try:
+        model_from_text(type(model), text)
+    except ValueError as error:
+        raise ContractError(f"the model cannot be read again ({error}); use fewer groups") from error
+    return text
 
 
 def _digest(plain: dict[str, Any]) -> str:

@@ -71,7 +71,7 @@ def read_schemas(
         If there are no groups, or labels are needed and not named.
     """
     config, scored = run.config, run.config.scored
-    if not families:
+    if not families and needs_label:  # a saved calibrator may change all rows alike
         raise ConfigurationError(f"{run.job} needs groups; name columns or predicates below groups")
     if needs_label and not scored.label:
         raise ConfigurationError(f"{run.job} needs labels; name their column by scored.label")

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.additive import MAX_GROUPS, BoolArray, checked_membership
+from mcspark.core.additive import BoolArray, checked_membership
 from mcspark.core.cells import Cells
+from mcspark.core.groups import MAX_GROUPS
 from mcspark.core.levels import FloatArray, IntArray, level_of_mean, level_value
 from mcspark.core.solvers.plain import MAX_LEVELS, read_int, read_ints
 from mcspark.core.solvers.units import (

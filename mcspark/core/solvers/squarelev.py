@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.additive import MAX_GROUPS, MAX_VALUE, AdditiveForm, BoolArray
+from mcspark.core.additive import MAX_VALUE, AdditiveForm, BoolArray
 from mcspark.core.cells import Cells
+from mcspark.core.groups import MAX_GROUPS
 from mcspark.core.levels import FloatArray, IntArray
 from mcspark.core.lightgbm_text import Tree
 from mcspark.core.solvers.plain import read_float, read_floats, read_int, read_ints

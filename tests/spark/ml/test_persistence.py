@@ -12,6 +12,9 @@ import pandas as pd
 import pytest
 
 from mcspark import MulticalibratorModel
+from mcspark.core.additive import AdditiveForm
+from mcspark.core.groups import Family, FittedGroups
+from mcspark.core.stages import Stage, Stages
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.persistence import _digest
 
@@ -203,3 +206,19 @@ def test_a_loaded_model_is_saved_whole(fitted, saved, tmp_path):
     without = MulticalibratorModel.load(str(tmp_path / "again"))
     assert without.texts == ()
     assert without.calibrator.to_dict() == model.calibrator.to_dict()
+
+
+@pytest.mark.parametrize("families", [(), (Family("value", "sex", (), columns=("sex",), seen=(1, 2)),)])
+def test_a_calibrator_of_no_group_is_saved_and_scores(spark, tmp_path, families):
+    """All names of its curves are null, and a table has no column of nulls that are of no type."""
+    form = AdditiveForm(
+        thresholds=np.array([0.5]), constant=0.1, base=np.zeros(2), curves=np.zeros((0, 2)),
+        pairs=np.zeros((0, 2), dtype=np.int64), pair_values=np.zeros(0),
+    )  # fmt: skip
+    model = MulticalibratorModel(FittedGroups(families), Stages((Stage("identity", form, 1),), ()))
+    model.save(str(tmp_path / "model"))
+    loaded = MulticalibratorModel.load(str(tmp_path / "model"))
+    rows = loaded.transform(spark.createDataFrame([(0.2, 1), (0.6, 2)], "score double, sex int")).collect()
+    assert [round(row["calibrated_score"], 9) for row in rows] == [0.3, 0.7]
+    curves = spark.read.parquet(str(tmp_path / "model" / "curves"))
+    assert dict(curves.dtypes)["group_name"] == "string"
