@@ -37,7 +37,9 @@ def _check_where(where: str) -> str:
 class GroupColumn(Section):
     """One group a value of a column, or a bin of it, or a value of floor(column / divide_by)."""
 
-    column: Column = Field(description="Attribute column.")
+    column: Column = Field(
+        description="Column of the one table that has it, in whatever capitals; not the label."
+    )
     bins: Annotated[tuple[float, ...], AsTuple, AfterValidator(_check_bins)] | None = Field(
         None, description="Edges; bins are closed on the left and open on the right."
     )
@@ -56,7 +58,8 @@ class Predicate(Section):
 
     name: Annotated[str, AfterValidator(_check_name)] = Field(description="Name of the group.")
     where: Annotated[str, AfterValidator(_check_where)] = Field(
-        description="Spark SQL boolean over the attribute columns; null counts as no member."
+        description="Spark SQL boolean over the attribute columns; null counts as no member, and so "
+        "does what cannot be computed: x / 0, a text that is no number, a whole number too large."
     )
 
     @property
@@ -74,7 +77,11 @@ class Groups(Section):
     """Which groups there are."""
 
     min_share: float = Field(
-        0.01, ge=0, lt=1, description="A category is a group above this share of the labelled rows."
+        0.01,
+        ge=0,
+        lt=1,
+        description="A category is a group above this share of the labelled rows; at most 4,096 groups, and "
+        "at least one.",
     )
     columns: Annotated[tuple[GroupColumn, ...], AsTuple] = Field((), description="Groups by column.")
     predicates: Annotated[tuple[Predicate, ...], AsTuple] = Field((), description="Groups by condition.")

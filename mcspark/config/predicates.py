@@ -107,6 +107,28 @@ def check_predicate(text: str) -> tuple[str, frozenset[str]]:
     return rendered, frozenset(column.name for column in tree.find_all(exp.Column))
 
 
+def computed(where: str) -> str:
+    """A checked condition, so that a whole number too large for its type is null and not wrapped.
+
+    Examples
+    --------
+    >>> computed("(`a` + 1) > CAST(`b` AS INT)")
+    '(TRY_ADD(`a`, 1)) > TRY_CAST(`b` AS INT)'
+    """
+    return str(_parse(where).transform(_without_wrapping).sql(dialect="spark", identify=True))
+
+
+_TRIED = {exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY"}
+
+
+def _without_wrapping(node: Expr) -> Expr:
+    if name := _TRIED.get(type(node)):
+        return exp.Anonymous(this=name, expressions=[node.this, node.args["expression"]])
+    if type(node) is exp.Cast:
+        return exp.TryCast(this=node.this, to=node.to, safe=True)
+    return node
+
+
 def _check_text(text: str) -> None:
     """Refuse what the syntax tree does not show, or what Spark replaces before it parses."""
     if _CONTROL.search(text):

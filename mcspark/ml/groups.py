@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
@@ -31,6 +32,8 @@ from mcspark.runtime.columns import column
 
 if TYPE_CHECKING:
     from mcspark.config import Groups
+
+_ANSI = "spark.sql.ansi.enabled"
 
 MAX_CATEGORIES = 10_000
 """A column with more distinct values than this is no group column."""
@@ -158,6 +161,8 @@ def with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame
     """Add the category of each family, null where the attribute is missing or in no bin.
 
     Integral categories are ``bigint``, predicates are 0 or 1, all others strings. NaN is a missing attribute.
+    What a condition cannot compute is null: a division by zero, a text that is no number beside a number, a
+    whole number too large for its type; the row is no member, whatever ``spark.sql.ansi.enabled`` says.
 
     Raises
     ------
@@ -165,6 +170,25 @@ def with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame
         If an attribute has another type than the categories that were chosen before, or no number where
         one is needed, or a condition does not fit the types of its columns.
     """
+    with _nothing_fails(frame.sparkSession):
+        return _with_categories(frame, families)
+
+
+@contextmanager
+def _nothing_fails(spark: SparkSession) -> Iterator[None]:
+    """What a condition cannot compute (1/0, 'x' as a number) is null, in the session of whoever calls too.
+
+    Spark takes the mode into an expression when it is made.
+    """
+    before = spark.conf.get(_ANSI)
+    spark.conf.set(_ANSI, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_ANSI, str(before))
+
+
+def _with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame:
     for family in families:
         _check_condition(frame, family)
     types = {f.name.lower(): f.dataType for f in frame.schema.fields}
@@ -185,7 +209,7 @@ def _check_condition(frame: DataFrame, family: Family) -> None:
     if family.where is None:
         return
     try:
-        kind = frame.select(F.expr(family.where)).schema[0].dataType
+        kind = frame.select(_condition(family)).schema[0].dataType
     except AnalysisException as error:
         reason = str(error).strip().splitlines()[0]
         raise ContractError(
@@ -196,6 +220,12 @@ def _check_condition(frame: DataFrame, family: Family) -> None:
             f"the condition of group {family.column!r} is {kind.simpleString()}, neither true nor false; "
             "write a comparison"
         )
+
+
+def _condition(family: Family) -> Column:
+    from mcspark.config.predicates import computed  # noqa: PLC0415  (workers need no parsers)
+
+    return F.expr(computed(str(family.where)))
 
 
 def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:
@@ -249,7 +279,7 @@ def unseen_categories(frame: DataFrame, groups: FittedGroups) -> dict[str, int]:
 def _category(family: Family, kind: DataType | None) -> Column:
     if family.kind == "predicate":
         assert family.where is not None
-        return F.coalesce(F.expr(family.where).cast("int"), F.lit(0)).cast("long")
+        return F.coalesce(_condition(family).cast("int"), F.lit(0)).cast("long")
     value = column(family.column)
     if _is_float(kind):
         value = F.nanvl(value, F.lit(None))

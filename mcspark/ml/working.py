@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.core.cells import Role
 from mcspark.errors import ContractError
-from mcspark.identifiers import quote_identifier
+from mcspark.identifiers import folded, quote_identifier
 from mcspark.ml.cells import ScoredColumns
 
 WORKING = ScoredColumns("__score", "__label", "__weight", "__split")
 """The working names."""
+
+_OWN = re.compile(r"__(score|label|weight|split|place|spread|(family|given|signature)_\d+)\Z")
 
 
 def working_columns(frame: DataFrame, columns: ScoredColumns, *, labelled: bool) -> DataFrame:
@@ -28,8 +32,10 @@ def working_columns(frame: DataFrame, columns: ScoredColumns, *, labelled: bool)
     Raises
     ------
     ContractError
-        If a column is missing, or a value is null, not finite or out of range: with counts by column.
+        If a column is missing or called as a working column, or a value is null, not finite or out of range:
+        with counts by column.
     """
+    _refuse_working_names(frame)
     wanted = [columns.score, *([columns.label, columns.weight, columns.split] if labelled else [])]
     present = {name.lower() for name in frame.columns}
     missing = [name for name in wanted if name and name.lower() not in present]
@@ -46,6 +52,12 @@ def working_columns(frame: DataFrame, columns: ScoredColumns, *, labelled: bool)
     frame = frame.withColumns(added)
     _refuse_bad_values(frame, columns, labelled=labelled)
     return frame
+
+
+def _refuse_working_names(frame: DataFrame) -> None:
+    """A column of the caller's is never replaced by one of ours."""
+    if taken := [name for name in frame.columns if _OWN.match(folded(name))]:
+        raise ContractError(f"the table has columns that are kept for working columns: {taken}; rename them")
 
 
 def _double(name: str) -> Column:

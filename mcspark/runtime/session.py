@@ -27,6 +27,7 @@ from mcspark.runtime.local import LOCAL_DEFAULTS, spark_is_configured
 CORRECTNESS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # folder st=01 stays '01'
+    "spark.sql.ansi.enabled": "false",  # what a condition cannot compute is null, not the end of the job
     "spark.sql.caseSensitive": "false",  # names that differ only in case are refused, never picked at random
     "spark.sql.files.ignoreCorruptFiles": "false",  # a file that cannot be read is an error, not fewer rows
     "spark.sql.files.ignoreMissingFiles": "false",

@@ -1,0 +1,67 @@
+"""Conditions of groups over values that cannot be computed with: no member, and the same in every mode."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcspark.config.predicates import computed
+from mcspark.errors import ContractError
+from mcspark.ml.cells import ScoredColumns
+from mcspark.ml.groups import GroupSet, category_name, with_categories
+from mcspark.ml.working import working_columns
+
+ROWS = [
+    ("070", 5, 0, 3_000_000_000),
+    ("A1", 2_147_483_647, 2, 7),
+    (None, -2_147_483_648, -1, None),
+    ("", None, None, -3_000_000_000),
+]
+MEMBERS = {
+    "code >= 65": [1, 0, 0, 0],
+    "code = 70": [1, 0, 0, 0],
+    "code BETWEEN 60 AND 80": [1, 0, 0, 0],
+    "cast(code AS int) > 1": [1, 0, 0, 0],
+    "a + 1 <> 0": [1, 0, 1, 0],
+    "a - 1 <> 0": [1, 1, 0, 0],
+    "a * 2 <> 0": [1, 0, 0, 0],
+    "a / z <> 0": [0, 1, 1, 0],
+    "a % z >= -9": [0, 1, 1, 0],
+    "a div z <> 0": [0, 1, 1, 0],
+    "cast(big AS int) <> 0": [0, 1, 0, 0],
+    "coalesce(a / z, 1) = 1": [1, 0, 0, 1],
+    "(a + 1) * 2 = 12": [1, 0, 0, 0],
+}
+
+
+@pytest.fixture(params=["false", "true"])
+def frame(spark, request):
+    name = "spark.sql.ansi.enabled"
+    before = spark.conf.get(name)
+    spark.conf.set(name, request.param)
+    yield spark.createDataFrame(ROWS, "code string, a int, z int, big long").coalesce(1)
+    assert spark.conf.get(name) == request.param
+    spark.conf.set(name, before)
+
+
+def test_what_cannot_be_computed_is_no_member_in_every_mode(frame):
+    predicates = [{"name": f"p{i}", "where": where} for i, where in enumerate(MEMBERS)]
+    families = GroupSet.from_config({"predicates": predicates}).families
+    table = with_categories(frame, families).toPandas()
+    found = {where: table[category_name(i)].tolist() for i, where in enumerate(MEMBERS)}
+    assert found == MEMBERS
+
+
+def test_a_condition_is_rewritten_inside_other_operations():
+    assert computed("NOT ((`a` + 1) * 2 > CAST(`b` AS INT))") == (
+        "NOT (TRY_MULTIPLY((TRY_ADD(`a`, 1)), 2) > TRY_CAST(`b` AS INT))"
+    )
+    assert computed("`a` / 2 > `b` % 3 OR `c` LIKE 'x%'") == "`a` / 2 > `b` % 3 OR `c` LIKE 'x%'"
+
+
+@pytest.mark.parametrize("name", ["__score", "__Family_0", "__signature_12", "__given_3"])
+def test_a_callers_column_is_never_replaced_by_a_working_column(spark, name):
+    frame = spark.createDataFrame([(0.5, 1)], f"score double, `{name}` int")
+    with pytest.raises(ContractError, match="kept for working columns"):
+        working_columns(frame, ScoredColumns("score", "label"), labelled=False)
+    other = frame.withColumnRenamed(name, "__index_level_0__")
+    assert working_columns(other, ScoredColumns("score", "label"), labelled=False).count() == 1
