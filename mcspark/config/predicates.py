@@ -118,7 +118,7 @@ def computed(where: str) -> str:
     return str(_parse(where).transform(_without_wrapping).sql(dialect="spark", identify=True))
 
 
-_TRIED = {exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY"}
+_TRIED: dict[type[Expr], str] = {exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY"}
 
 
 def _without_wrapping(node: Expr) -> Expr:
