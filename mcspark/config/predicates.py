@@ -115,18 +115,17 @@ def computed(where: str) -> str:
     >>> computed("(`a` + 1) > CAST(`b` AS INT)")
     '(TRY_ADD(`a`, 1)) > TRY_CAST(`b` AS INT)'
     """
-    return str(_parse(where).transform(_without_wrapping).sql(dialect="spark", identify=True))
+    tree = _parse(where)
+    for node in list(tree.find_all(exp.Cast, *_TRIED)):
+        if isinstance(node, exp.Cast):
+            node.set("safe", True)
+        else:
+            operands = [node.this, node.args["expression"]]
+            node.replace(exp.Anonymous(this=_TRIED[type(node)], expressions=operands))
+    return tree.sql(dialect="spark", identify=True)
 
 
 _TRIED: dict[type[Expr], str] = {exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY"}
-
-
-def _without_wrapping(node: Expr) -> Expr:
-    if name := _TRIED.get(type(node)):
-        return exp.Anonymous(this=name, expressions=[node.this, node.args["expression"]])
-    if type(node) is exp.Cast:
-        return exp.TryCast(this=node.this, to=node.to, safe=True)
-    return node
 
 
 def _check_text(text: str) -> None:

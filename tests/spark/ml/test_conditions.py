@@ -52,10 +52,11 @@ def test_what_cannot_be_computed_is_no_member_in_every_mode(frame):
 
 
 def test_a_condition_is_rewritten_inside_other_operations():
-    assert computed("NOT ((`a` + 1) * 2 > CAST(`b` AS INT))") == (
-        "NOT (TRY_MULTIPLY((TRY_ADD(`a`, 1)), 2) > TRY_CAST(`b` AS INT))"
+    assert computed("NOT (((`a` + 1) * 2) > CAST(`b` AS INT))") == (
+        "NOT ((TRY_MULTIPLY((TRY_ADD(`a`, 1)), 2)) > TRY_CAST(`b` AS INT))"
     )
-    assert computed("`a` / 2 > `b` % 3 OR `c` LIKE 'x%'") == "`a` / 2 > `b` % 3 OR `c` LIKE 'x%'"
+    unchanged = "((`a` / 2) > (`b` % 3)) OR (`c` LIKE 'x%')"
+    assert computed(unchanged) == unchanged
 
 
 @pytest.mark.parametrize("name", ["__score", "__Family_0", "__signature_12", "__given_3"])
