@@ -25,7 +25,6 @@ from mcspark.errors import ContractError, OutputHeldError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, java_reason, leaf, parent
-from mcspark.runtime.literal import literal_reader
 
 log = structlog.get_logger(__name__)
 
@@ -82,9 +81,9 @@ class LakeTable:
     def read(self, version: int | None = None) -> DataFrame:
         """The table, now or at an earlier version."""
         if version is None:
-            return literal_reader(self.spark).table(self.name)
+            return self.spark.table(self.name)
         option = "versionAsOf" if self.provider == "delta" else "snapshot-id"
-        return literal_reader(self.spark).option(option, str(version)).table(self.name)
+        return self.spark.read.option(option, str(version)).table(self.name)
 
     def replace(self, df: DataFrame, partition: Mapping[str, str] | None) -> None:
         """Replace the table, or one partition of it, in one commit.

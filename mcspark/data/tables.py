@@ -185,7 +185,7 @@ def _lake(spark: SparkSession, path: str, table_format: str) -> DataFrame:
     with unreadable_is_refused(path):
         if table_format == "iceberg":  # whose own reader takes what follows a # for a table of metadata
             return by_path(spark, "iceberg", path, run_id="").read()
-        return literal_reader(spark).format(table_format).load(path)
+        return spark.read.format(table_format).load(path)  # which takes no patterns
 
 
 def _named(spark: SparkSession, name: str) -> DataFrame:
