@@ -10,14 +10,18 @@ import mcspark
 SOURCES = Path(mcspark.__file__).parent
 
 
+RAW = (
+    r"spark\.read\b(?!\.format\(table_format|\.option\(option)",  # versioned tables take no patterns
+    r"\.readStream\b", r"globStatus", r"wholeTextFiles", r"binaryFiles", r"\.textFile\(",
+)  # fmt: skip
+
+
 def test_nothing_but_the_literal_reader_opens_a_path():
-    raw = re.compile(
-        r"spark\.read\b(?!\.format\(table_format|\.option\(option)|\.readStream\b|globStatus|wholeTextFiles|binaryFiles|\.textFile\("
-    )
+    raw = re.compile("|".join(RAW))
     found = {
         str(path.relative_to(SOURCES)): lines
         for path in SOURCES.rglob("*.py")
         if (lines := raw.findall(path.read_text(encoding="utf-8")))
     }
-    # Versions of lakes apart, which are no patterns: the reader itself, and the one search by a pattern, whose folder is escaped.
+    # The reader itself, and the one search by a pattern, whose folder is escaped.
     assert found == {"runtime/literal.py": ["spark.read"], "runtime/files.py": ["globStatus"]}
