@@ -73,9 +73,9 @@ def test_a_file_of_another_kind_among_the_data_is_named(world, people):
 def test_parquet_in_a_folder_with_versions_is_refused_with_the_right_format(spark, tmp_path, people, lake):
     place = tmp_path / "versions"
     table = by_path(spark, lake, str(place), "run")
-    frame = spark.createDataFrame(people.assign(ds="2026-11-26"))
-    table.replace(frame, {"ds": "2026-11-26"})
-    table.replace(frame.limit(10), {"ds": "2026-11-26"})
+    day = people.assign(ds="2026-11-26")
+    for rows in (day[10:], day[:10]):
+        table.replace(spark.createDataFrame(rows), {"ds": "2026-11-26"})
     from mcspark.config import ScoredTable
     from mcspark.data.tables import read_table
 
