@@ -18,6 +18,8 @@ class Coins:
         self.rows = rows.astype(int)
         self.covariance = np.array([[rows, 2 * rows], [2 * rows, 4 * rows]])
         self.information = rows / 4
+        self.mean = np.zeros((2, len(rows)))
+        self.step = 0.0
         self.asked = []
 
     def draw(self, rng, size, at):
