@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 import uuid
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from mcspark.errors import ConfigurationError
-from mcspark.runtime.processes import is_alive
+from mcspark.runtime.processes import Process, this_process
 
 
 def publish(spark: SparkSession, directory: str, tables: Mapping[str, DataFrame]) -> dict[str, str]:
@@ -48,14 +47,21 @@ def publish(spark: SparkSession, directory: str, tables: Mapping[str, DataFrame]
 
 def _own() -> str:
     """What the names of this process's staging folders begin with."""
-    return f"_staging-{socket.gethostname()}-{os.getpid()}-"
+    process = this_process()
+    return f"{_ours(process)}{process.pid}-{process.started}-"
+
+
+def _ours(process: Process) -> str:
+    """What the names of staging folders begin with whose processes can be told from here."""
+    return f"_staging-{sha256(process.table.encode()).hexdigest()[:12]}-"
 
 
 def _mend(files: _Files, directory: str) -> None:
     """Put back what a process of this host that was killed has moved aside, and remove what it had staged."""
+    here = this_process()
     for name in files.names(directory):
-        match = re.fullmatch(rf"_staging-{re.escape(socket.gethostname())}-(\d+)-[0-9a-f]+", name)
-        if match is None or is_alive(int(match[1])):
+        match = re.fullmatch(rf"{_ours(here)}(\d+)-(\d+)-[0-9a-f]+", name)
+        if match is None or not Process("", here.table, int(match[1]), int(match[2])).is_gone():
             continue
         for table in files.names(f"{directory}/{name}/old"):
             files.remove(f"{directory}/{table}")

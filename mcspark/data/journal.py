@@ -2,15 +2,16 @@
 
 A run that is killed between two renames leaves some folders new and others old. The journal of a leaf is
 ``.<leaf>.publication`` beside it: it names the run, how far it is and, for every folder of the publication,
-whether an old one was there. It is there while a publication is; a run that finds it has taken the lease of a
-dead one, puts every old folder back, and removes what was staged.
+what was there before. A folder that publications of several outputs replace, such as a model, has a lease and
+a journal of its own, which names the output whose journal tells how far the run is. See
+:mod:`mcspark.data.recovery` for what is made of it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
 
 import structlog
@@ -46,17 +47,24 @@ class Entry:
     run_id : str
     state : {'staging', 'publishing', 'published'}
         Folders are written aside; being renamed; all in place, with old ones still to be removed.
-    had_old : mapping of str to bool
-        For each folder, whether there was one before.
+    before : mapping of str to (bool or str)
+        For each folder, whether there was one before; on an object store, the run that its pointer named, or
+        an empty text.
+    shared : sequence of str
+        Folders of the publication that have a journal of their own.
+    home : str
+        In such a journal, the leaf whose journal tells the state.
     """
 
     run_id: str
     state: State
-    had_old: Mapping[str, bool]
+    before: Mapping[str, bool | str] = field(default_factory=dict)
+    shared: Sequence[str] = ()
+    home: str = ""
 
 
 class Journal:
-    """The journal of one leaf; the caller holds its lease.
+    """The journal of one leaf; who writes it holds its lease.
 
     Parameters
     ----------
@@ -66,54 +74,27 @@ class Journal:
     """
 
     def __init__(self, spark: SparkSession, place: str) -> None:
-        self._spark = spark
         self._files = Files(spark, place)
         home = self._files.qualify(place)
         self._file = beside(home, f".{leaf(home)}.publication")
 
     def write(self, entry: Entry) -> None:
         """Write the entry in place of the one before."""
-        self._files.write_text(self._file, json.dumps(vars(entry) | {"had_old": dict(entry.had_old)}))
+        plain = asdict(entry) | {"before": dict(entry.before), "shared": list(entry.shared)}
+        self._files.write_text(self._file, json.dumps(plain))
 
     def remove(self) -> None:
         """The publication is whole, or given up."""
         self._files.delete(self._file)
 
-    def undo(self, places: Callable[[str], Iterable[str]]) -> None:
-        """Undo the publication of a run that died, as far as it is about the caller's own folders.
+    def exists(self) -> bool:
+        """Whether a run publishes here, or has died over it."""
+        return self._files.exists(self._file)
 
-        Parameters
-        ----------
-        places : callable
-            The folders that a run of the given id may have published here. What else the journal names is
-            not touched: the file is not trusted.
-        """
-        entry = self._read()
-        if entry is None:
-            return
-        for place in places(entry.run_id):
-            if place in entry.had_old:
-                self._undo(place, entry)
-        self.remove()
-
-    def _undo(self, place: str, entry: Entry) -> None:
-        files = Files(self._spark, place)
-        staging, aside = staging_of(place, entry.run_id), aside_of(place, entry.run_id)
-        if entry.state == "publishing":
-            if files.exists(aside):
-                files.delete(place)
-                files.move(aside, place)
-                log.warning("a run died while publishing: its old output is back", output=place)
-            elif not entry.had_old[place] and not files.exists(staging):
-                files.delete(place)
-                log.warning("a run died while publishing: its new output is withdrawn", output=place)
-        for leftover in (staging, aside):
-            files.delete(leftover)
-
-    def _read(self) -> Entry | None:
+    def read(self) -> Entry | None:
+        """The entry; None if there is none, or none that can be read."""
         try:
-            text = self._files.read_text(self._file, limit=_LIMIT)
-            return parse_entry(text)
+            return parse_entry(self._files.read_text(self._file, limit=_LIMIT))
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -124,11 +105,16 @@ class Journal:
 def parse_entry(text: str) -> Entry:
     """The entry in a text; whatever the text is, nothing but ``ValueError`` is raised."""
     plain = read_json(text)
-    if not isinstance(plain, dict) or set(plain) != {"run_id", "state", "had_old"}:
+    if not isinstance(plain, dict) or set(plain) != {"run_id", "state", "before", "shared", "home"}:
         raise ValueError("it is no entry of a journal")
-    run_id, state, had_old = plain["run_id"], plain["state"], plain["had_old"]
-    if not isinstance(run_id, str) or state not in get_args(State) or not isinstance(had_old, dict):
+    run_id, state, before, shared, home = (plain[k] for k in ("run_id", "state", "before", "shared", "home"))
+    if not isinstance(run_id, str) or state not in get_args(State) or not isinstance(home, str):
         raise ValueError("its parts are of the wrong type")
-    if not all(isinstance(had, bool) for had in had_old.values()):
-        raise ValueError("it does not say which folders there were")
-    return Entry(check_run_id(run_id), state, had_old)
+    if not isinstance(shared, list) or not all(isinstance(place, str) and place for place in shared):
+        raise ValueError("its shared folders are no paths")
+    if not isinstance(before, dict) or not all(isinstance(old, bool | str) for old in before.values()):
+        raise ValueError("it does not say what was there")
+    for old in before.values():
+        if isinstance(old, str) and old:
+            check_run_id(old)
+    return Entry(check_run_id(run_id), state, before, tuple(shared), home)

@@ -1,87 +1,100 @@
-"""One run at a time on an output: a file that only one run can make, renewed while the run lives.
+"""One run at a time on an output: each run leaves a mark beside the table, and yields to other runs' marks.
 
-The lease of a leaf is ``.<leaf>.lease`` beside it. It names the run, the host and the process, and until when
-it holds; its holder writes a later time into it every few minutes. A run finds it stale when that time has
-passed, or when the process is on this host and gone, and takes it over.
+The leases of a table are files ``.<table>.leases/<run>.lease`` beside it. Each names its run, its process and
+the part of the table that it holds: the whole table, or one partition, which excludes the whole table and no
+other partition. A run writes its own mark first and looks at the others then, so of two that begin at once at
+least one sees the other; this needs no more than a store whose listings show what has been written.
+
+A mark is void when its process has ended, as far as this host can tell, or when it was not renewed for
+:data:`HOLDS_FOR` by the clock of the file system, which all hosts share. What its run has left half published
+is mended before anything else happens there.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import socket
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import TracebackType
 
 import structlog
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from mcspark.data.claim import Claim, Mark, parse_claim, table_and_part, within
+from mcspark.data.journal import Journal
+from mcspark.data.recovery import is_torn, recover
 from mcspark.errors import McsparkError, OutputHeldError
 from mcspark.runtime.files import Files, beside, leaf
-from mcspark.runtime.processes import is_alive
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.processes import this_process
 
 log = structlog.get_logger(__name__)
 
-HOLDS_FOR = 900.0
-"""Seconds that a lease holds without being renewed; a run that died on another host blocks no longer."""
+HOLDS_FOR = 300.0
+"""Seconds that a lease holds without being renewed, where nobody can tell whether its process runs."""
 
-_MOST_PIDS = 2**31
+BEATS = 10
+"""How often a lease is renewed in that time."""
 
+MOMENT = 10.0
+"""Seconds that a run waits for another one which has not decided yet."""
 
-@dataclass(frozen=True)
-class Holder:
-    """Who holds a lease."""
+SHARED_WAIT = 120.0
+"""Seconds that a run waits while another one replaces a folder that several outputs share."""
 
-    run_id: str
-    host: str
-    pid: int
-    expires: float
-
-    def is_gone(self) -> bool:
-        """Whether the run has died, as far as this host can tell."""
-        if self.expires < time.time():
-            return True
-        return self.host == socket.gethostname() and not is_alive(self.pid)
+_LIMIT = 10_000
 
 
 class Lease:
     """The right to replace a leaf; a context manager that gives it back.
 
+    On entering, what dead runs have left half published there is mended.
+
     Parameters
     ----------
     spark : SparkSession
     place : str
-        The leaf, as in :attr:`mcspark.data.sink.Target.leaf`.
+        What is to be replaced: a folder, or one partition of a table, ``<table>/<key>=<value>``.
     run_id : str
+    wait : float
+        Seconds to wait for another run that holds it.
     holds_for : float
-        Seconds; renewed three times as often.
+        Seconds that a lease holds without being renewed.
 
     Raises
     ------
     OutputHeldError
-        On entering, if a living run holds the leaf.
+        On entering, if a living run holds the leaf, the table around it, or a partition of it.
     """
 
-    def __init__(self, spark: SparkSession, place: str, run_id: str, holds_for: float = HOLDS_FOR) -> None:
+    def __init__(
+        self, spark: SparkSession, place: str, run_id: str, *, wait: float = 0.0, holds_for: float = HOLDS_FOR
+    ) -> None:
+        self._spark = spark
         self._files = Files(spark, place)
-        self._place = self._files.qualify(place)
-        self._file = beside(self._place, f".{leaf(self._place)}.lease")
+        self.place = self._files.qualify(place)
+        self._table, self._part = table_and_part(self.place)
+        self._folder = beside(self._table, f".{leaf(self._table)}.leases")
+        self._file = f"{self._folder}/{run_id}.lease"
         self._run_id = run_id
+        self._wait = wait
         self._holds_for = holds_for
         self._made: list[str] = []
+        self._written = 0.0
+        self._lost = False
         self._ended = threading.Event()
         self._renewer = threading.Thread(target=self._renew, name="lease", daemon=True)
 
     def __enter__(self) -> Lease:
-        self._made = self._files.missing_above(self._file)
-        if not self._files.create_exclusively(self._file, self._text()):
-            self._take_over()
-        self.check()  # an object store may have let another run in at the same moment
-        self._renewer.start()
+        self._made = self._files.missing_above(self._folder)
+        try:
+            void = self._claim()
+            self._renewer.start()
+            self._mend(void)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
@@ -90,86 +103,150 @@ class Lease:
         self._ended.set()
         if self._renewer.ident is not None:
             self._renewer.join()
-        holder = self._holder()
-        if holder is not None and holder.run_id == self._run_id:
-            self._files.delete(self._file)
-        self._files.delete_empty(self._made)
+        self._withdraw()
 
     def check(self) -> None:
-        """Make sure, just before publishing, that the lease is still this run's.
+        """Make sure, just before anything is changed, that the lease is still this run's.
 
         Raises
         ------
         OutputHeldError
             If it is not: this run was thought dead, and another one works on the output.
         """
-        holder = self._holder()
-        if holder is None or holder.run_id != self._run_id:
+        if self._lost or not self._files.exists(self._file):
+            self._lost = True
+            rivals = [mark.who for mark in self._rivals()] or ["another run"]
             raise OutputHeldError(
-                f"{self._place}: {_who(holder)} took the output over; this run publishes nothing"
+                f"{self.place}: {rivals[0]} took the output over; this run publishes nothing"
             )
 
-    def _take_over(self) -> None:
-        holder = self._holder()
-        if holder is None or not holder.is_gone():
-            raise OutputHeldError(
-                f"{self._place}: {_who(holder)} is writing there; wait for it, "
-                f"or if it is dead remove {self._file}"
+    def _claim(self) -> list[Mark]:
+        """Hold the part; returns the void marks in the way, of runs that have to be mended after."""
+        since, rivals = time.monotonic(), list[Mark]()
+        while True:
+            self._write(holds=False)
+            decided = time.monotonic() + MOMENT
+            while time.monotonic() < decided:
+                rivals = self._rivals()
+                void = [mark for mark in rivals if mark.is_void(self._holds_for)]
+                living = [mark for mark in rivals if mark not in void]
+                if not living and not any(self._is_wider(mark) for mark in void):
+                    self._write(holds=True)
+                    return void
+                # Of runs that begin at once the first by name goes on, once the others have seen that.
+                if not living or any(self._goes_first(mark) for mark in living):
+                    break
+                time.sleep(0.1)
+            self._withdraw()
+            if not living:
+                with Lease(
+                    self._spark, self._table, f"{self._run_id[:100]}-mend", wait=max(self._wait, MOMENT)
+                ):
+                    continue
+            if time.monotonic() - since >= self._wait:
+                raise OutputHeldError(self._held(living))
+            time.sleep(min(1.0, self._wait / 20))
+
+    def _goes_first(self, mark: Mark) -> bool:
+        return mark.claim is None or mark.claim.holds or mark.claim.run_id < self._run_id
+
+    def _is_wider(self, mark: Mark) -> bool:
+        """Whether to mend after this run takes the whole table, of which this run claims a part."""
+        part = mark.claim.part if mark.claim else ""
+        return part != self._part and within(self._part, part)
+
+    def _held(self, living: list[Mark]) -> str:
+        mark = living[0]
+        if mark.claim is None:
+            left = max(1, round((self._holds_for - mark.age) / 60))
+            return (
+                f"{self.place}: {mark.who} may be writing there; it counts as dead in {left} minutes, "
+                "or remove it if no run is at work"
             )
-        log.warning("took over the lease of a dead run", output=self._place, run_id=holder.run_id)
-        grave = f"{self._file}-{self._run_id}"
+        return f"{self.place}: {mark.who} is writing there; wait for it, or if it is dead remove {mark.file}"
+
+    def _mend(self, void: list[Mark]) -> None:
+        for mark in void:
+            run = mark.claim.run_id if mark.claim else None
+            log.warning("took over the lease of a dead run", output=self.place, run_id=run)
+            if mark.claim and mark.claim.part != self._part:
+                self._recover(f"{self._table}/{mark.claim.part}")
+        self._recover(self.place)
+        for mark in void:
+            self._files.delete(mark.file)
+
+    def _recover(self, place: str) -> None:
+        def settle(shared: str) -> None:
+            with Lease(self._spark, shared, self._run_id, wait=MOMENT):
+                pass
+
+        recover(self._spark, place, settle)
+
+    def _rivals(self) -> list[Mark]:
+        return [mark for mark in self._marks() if mark.excludes(self._part)]
+
+    def _marks(self) -> list[Mark]:
+        """The marks of the other runs; what a write that was cut short has left is removed in time."""
+        marks = []
+        now = (self._files.modified(self._file) or time.time()) + time.monotonic() - self._written
+        for name in self._files.names(self._folder):
+            file = f"{self._folder}/{name}"
+            modified = None if file == self._file else self._files.modified(file)
+            if modified is None:  # withdrawn at this moment
+                continue
+            if name.endswith(".lease"):
+                marks.append(Mark(file, self._read(file), now - modified))
+            elif now - modified > self._holds_for:
+                self._files.delete(file)
+        return marks
+
+    def _read(self, file: str) -> Claim | None:
         try:
-            self._files.move(self._file, grave)
-            # Two runs may find one lease stale: the slower one must not bury the lease of the faster.
-            buried = _parse(self._files.read_text(grave))
-            mine = buried == holder and self._files.create_exclusively(self._file, self._text())
-            if buried != holder:
-                self._files.move(grave, self._file)
-        except OSError:
-            mine = False
-        self._files.delete(grave)
-        if not mine:
-            raise OutputHeldError(
-                f"{self._place}: another run took the output over at this moment; wait for it"
-            )
+            return parse_claim(self._files.read_text(file, limit=_LIMIT))
+        except (OSError, ValueError):
+            return None
+
+    def _write(self, *, holds: bool) -> None:
+        claim = Claim(self._run_id, self._part, holds, this_process())
+        self._files.write_text(self._file, json.dumps(asdict(claim)))
+        self._written = time.monotonic()
+
+    def _withdraw(self) -> None:
+        self._files.delete(self._file)
+        self._files.delete_empty([self._folder, *self._made])
 
     def _renew(self) -> None:
-        while not self._ended.wait(self._holds_for / 3) and self._renewed():
+        while not self._ended.wait(self._holds_for / BEATS) and self._renewed():
             pass
 
     def _renewed(self) -> bool:
-        """Write a later time; False when there is nothing left to renew."""
+        """Write the mark anew; False when the lease is lost, and there is nothing left to renew."""
         try:
             self.check()
-            self._files.write_text(self._file, self._text())
+            self._write(holds=True)
+            if any(mark.claim and mark.claim.holds for mark in self._rivals()):
+                # Another run has taken over between the look and the write.
+                self._lost = True
+                self._files.delete(self._file)
         except OutputHeldError:
             return False
         except (OSError, McsparkError, Py4JError) as error:
-            log.warning("the lease could not be renewed", output=self._place, reason=str(error))
+            log.warning("the lease could not be renewed", output=self.place, reason=str(error))
+        return not self._lost
+
+
+def settled(spark: SparkSession, place: str, run_id: str) -> bool:
+    """Have a folder that others replace be whole before it is read; False if nobody is at it.
+
+    Reading needs no lease, and no right to write, unless a run is replacing the folder, which is waited for,
+    or has died over it.
+
+    Raises
+    ------
+    OutputHeldError
+        If a living run does not finish.
+    """
+    if not Journal(spark, place).exists() and not is_torn(Files(spark, place), place):
+        return False
+    with Lease(spark, place, run_id, wait=SHARED_WAIT):
         return True
-
-    def _holder(self) -> Holder | None:
-        """Who holds the lease; None if nobody does, or its maker has not written its name yet."""
-        try:
-            return _parse(self._files.read_text(self._file, limit=10_000))
-        except FileNotFoundError:
-            return None
-
-    def _text(self) -> str:
-        expires = time.time() + self._holds_for
-        return json.dumps(asdict(Holder(self._run_id, socket.gethostname(), os.getpid(), expires)))
-
-
-def _parse(text: str) -> Holder | None:
-    try:
-        holder = Holder(**read_json(text))
-    except (ValueError, TypeError):
-        return None
-    words = isinstance(holder.run_id, str) and isinstance(holder.host, str)
-    known = words and type(holder.pid) is int and 0 < holder.pid < _MOST_PIDS
-    timed = isinstance(holder.expires, int | float)
-    return holder if known and timed else None
-
-
-def _who(holder: Holder | None) -> str:
-    return f"run {holder.run_id} ({holder.host}, process {holder.pid})" if holder else "another run"

@@ -12,10 +12,14 @@ import json
 from collections.abc import Mapping
 from itertools import count
 
+import structlog
+
 from mcspark.errors import ContractError
 from mcspark.identifiers import check_run_id
 from mcspark.runtime.files import Files, parent
 from mcspark.runtime.untrusted import read_json
+
+log = structlog.get_logger(__name__)
 
 POINTER = "_current.json"
 RUNS = "_runs"
@@ -37,32 +41,46 @@ class Pointer:
         self._files = files
         self._leaf = leaf
         self._run_id = run_id
-        self._before = current_run(files, leaf)
+        self.before = pointed_run(files, leaf)
         self._is_set = False
         self.folder = f"{leaf}/{RUNS}/{run_id}"
 
     def set(self) -> None:
         """Publish the run's folder."""
         self._is_set = True
-        self._write(self._run_id)
+        point(self._files, self._leaf, self._run_id)
 
     def undo(self) -> None:
         """Point to the run before."""
-        if self._is_set and self._before:
-            self._write(self._before)
-        elif self._is_set:
-            self._files.delete(f"{self._leaf}/{POINTER}")
+        if self._is_set:
+            point(self._files, self._leaf, self.before)
         self._is_set = False
 
     def forget_old_runs(self) -> None:
         """Remove the folders of all runs but this one and the one before it."""
         folder = f"{self._leaf}/{RUNS}"
         for run_id in self._files.names(folder):
-            if run_id not in (self._run_id, self._before):
+            if run_id not in (self._run_id, self.before):
                 self._files.delete(f"{folder}/{run_id}")
 
-    def _write(self, run_id: str) -> None:
-        self._files.write_text(f"{self._leaf}/{POINTER}", json.dumps({"run_id": run_id}))
+
+def point(files: Files, leaf: str, run_id: str) -> None:
+    """Have the pointer name a run, or none at all where that is empty."""
+    if run_id:
+        files.write_text(f"{leaf}/{POINTER}", json.dumps({"run_id": run_id}))
+    else:
+        files.delete(f"{leaf}/{POINTER}")
+
+
+def pointed_run(files: Files, leaf: str) -> str:
+    """The run that the leaf's pointer names, for whoever replaces it; empty if there is no valid one."""
+    try:
+        return current_run(files, leaf) or ""
+    except ContractError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        log.warning("a pointer that cannot be read is replaced", reason=str(error))
+        return ""
 
 
 def current_run(files: Files, leaf: str) -> str | None:

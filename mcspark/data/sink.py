@@ -14,34 +14,28 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import ExitStack
 from types import TracebackType
 
-import structlog
 from pyspark.sql import DataFrame, SparkSession
 
-from mcspark.data.commits import Commit, commit_of
+from mcspark.data.commits import commit_of
 from mcspark.data.journal import Entry, Journal, State, aside_of, staging_of
 from mcspark.data.lake import PROVIDERS
-from mcspark.data.ownership import (
-    MODEL,
-    mark,
-    refuse_others_folder,
-    refuse_others_text,
-    refuse_unmovable,
-)
+from mcspark.data.lease import SHARED_WAIT, Lease
+from mcspark.data.ownership import MODEL, mark, refuse_others_folder, refuse_others_text, refuse_unmovable
 from mcspark.data.pointer import Pointer
+from mcspark.data.recovery import mend
+from mcspark.data.staged import Staged
 from mcspark.data.target import Target
 from mcspark.data.whole import refuse_other_layout
-from mcspark.errors import ConfigurationError, TransientError
+from mcspark.errors import ConfigurationError, OutputHeldError, TransientError
 from mcspark.runtime.columns import column
-from mcspark.runtime.files import Files, beside, leaf, parent
+from mcspark.runtime.files import Files, parent
 from mcspark.runtime.literal import literal_reader
 
-__all__ = ["Publication", "Target", "mend", "writer"]
-
-log = structlog.get_logger(__name__)
+__all__ = ["Publication", "Target", "writer"]
 
 ROWS_A_FILE = 2_000_000
 """No file has more rows."""
@@ -54,21 +48,6 @@ _LASTING = (errno.EXDEV, errno.EBUSY)
 """Reasons for which a rename fails again however often one tries."""
 
 
-@dataclass
-class _Staged:
-    leaf: str
-    staging: str
-    aside: str
-    had_old: bool
-    made: list[str]
-    commit: Commit | None = None
-    pointer: Pointer | None = None
-    is_folder: bool = True
-    text: str | None = None
-    moved_aside: bool = False
-    in_place: bool = False
-
-
 class Publication:
     """Folders that become visible together, or not at all.
 
@@ -79,50 +58,44 @@ class Publication:
     ----------
     spark : SparkSession
     run_id : str
-    home : str, optional
-        A leaf whose lease the caller holds. What a run that was killed has left half published is undone when
-        the context is entered, before anything is read or refused.
-    places : callable, optional
-        The folders that a run of a given id may publish here, beside ``home``.
+    lease : Lease, optional
+        Of the leaf that the publication is about: a journal beside it tells the next run what to undo, should
+        this one be killed; nothing is changed once the lease is lost.
 
     Examples
     --------
-    >>> with Publication(spark, run_id) as publication:      # doctest: +SKIP
+    >>> with Lease(spark, "out", run_id) as lease, Publication(spark, run_id, lease) as publication:
     ...     publication.stage(Target("out"), scored, rows=1000)
-    ...     publication.publish()
+    ...     publication.publish()                            # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        run_id: str,
-        home: str | None = None,
-        places: Callable[[str], Iterable[str]] = lambda _: (),
-    ) -> None:
+    def __init__(self, spark: SparkSession, run_id: str, lease: Lease | None = None) -> None:
         self._spark = spark
         self._run_id = run_id
-        self._staged: list[_Staged] = []
-        self._home = home
-        self._places = places
-        self._journal = Journal(spark, home) if home else None
+        self._lease = lease
+        self._staged: list[Staged] = []
+        self._shared: dict[str, Journal] = {}
+        self._held = ExitStack()
+        self._leases = [lease] if lease else []
+        self._journal = Journal(spark, lease.place) if lease else None
 
     def __enter__(self) -> Publication:
-        if self._home and self._journal:
-            home = self._qualify(self._home)
-            self._journal.undo(lambda run_id: [home, *map(self._qualify, self._places(run_id))])
-            mend(self._files(home), home)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for staged in self._staged:
-            files = self._files(staged.leaf)
-            files.delete(staged.staging)
-            files.delete_empty(staged.made)
-        if self._journal and not any(staged.moved_aside or staged.in_place for staged in self._staged):
-            self._journal.remove()
-        self._staged.clear()
+        with self._held:  # leases of shared folders are given back last
+            for staged in self._staged:
+                files = self._files(staged.leaf)
+                files.delete(staged.staging)
+                files.delete_empty(staged.made)
+            is_whole = not any(staged.moved_aside or staged.in_place for staged in self._staged)
+            self._staged.clear()
+            if is_whole and self._is_mine():
+                for journal in (*self._shared.values(), self._journal):
+                    if journal:
+                        journal.remove()
 
     def claim(self, target: Target, kind: str) -> None:
         """Refuse, before any work is done, a place that :meth:`stage` of a table would refuse.
@@ -149,7 +122,7 @@ class Publication:
     def _claim(self, files: Files, place: str, kind: str) -> None:
         if files.renames:  # elsewhere a run has a folder of its own, and replaces nothing but the pointer
             refuse_unmovable(files, place)
-            refuse_others_folder(files, place, kind, [self._qualify(self._home)] if self._home else [place])
+            refuse_others_folder(files, place, kind, [self._lease.place] if self._lease else [place])
 
     def stage(self, target: Target, df: DataFrame, *, rows: int, kind: str = "output") -> str:
         """Write a table aside and count it; returns where its readers will find it.
@@ -181,8 +154,8 @@ class Publication:
         if target.provider is None and not files.renames:
             pointer = Pointer(files, place, self._run_id)
         commit = commit_of(self._spark, target, frame.schema, rows, self._run_id)
-        staged = self._begin(place)
-        staged.commit, staged.pointer = commit, pointer
+        staged = self._begin(place, pointer)
+        staged.commit = commit
         staged.is_folder = target.provider is None and pointer is None
         if pointer:
             staged.staging = pointer.folder
@@ -203,6 +176,9 @@ class Publication:
     def stage_folder(self, path: str, write: Callable[[str], None], *, kind: str = MODEL) -> None:
         """Have a folder that is no table, such as a model, written aside.
 
+        Publications of several outputs may replace it, so it has a lease and a journal of its own, which are
+        held until the publication ends.
+
         Parameters
         ----------
         path : str
@@ -211,9 +187,17 @@ class Publication:
             Writes it to the folder of the given name, which is not there yet.
         kind : str
             What the folder is, as the summary's ``paths`` call it.
+
+        Raises
+        ------
+        OutputHeldError
+            If another run does not finish replacing it.
         """
+        place = self._qualify(path)
+        if self._lease:
+            self._share(place, self._lease)
         self.claim_folder(path, kind)
-        staged = self._begin(self._qualify(path))
+        staged = self._begin(place)
         write(staged.staging)
         mark(self._files(staged.staging), staged.staging, kind, self._run_id)
 
@@ -238,20 +222,44 @@ class Publication:
         staged.is_folder, staged.text = False, text
         files.write_text(staged.staging, text)
 
-    def _begin(self, place: str) -> _Staged:
+    def _share(self, place: str, home: Lease) -> None:
+        """Take the lease of a folder that other outputs' publications replace too."""
+        self._shared[place] = Journal(self._spark, place)
+        self._note("staging")
+        lease = self._held.enter_context(Lease(self._spark, place, self._run_id, wait=SHARED_WAIT))
+        self._leases.append(lease)
+        before = {place: self._files(place).exists(place)}
+        self._shared[place].write(Entry(self._run_id, "staging", before, home=home.place))
+
+    def _begin(self, place: str, pointer: Pointer | None = None) -> Staged:
         files = self._files(place)
         made = files.missing_above(place)
-        files.make_folder(parent(place))
-        staged = _Staged(
+        staged = Staged(
             place, staging_of(place, self._run_id), aside_of(place, self._run_id), files.exists(place), made
         )
+        staged.pointer = pointer
         self._staged.append(staged)
         self._note("staging")
+        files.make_folder(parent(place))
         return staged
 
     def _note(self, state: State) -> None:
         if self._journal:
-            self._journal.write(Entry(self._run_id, state, {s.leaf: s.had_old for s in self._staged}))
+            own = (staged for staged in self._staged if staged.leaf not in self._shared)
+            before = {s.leaf: s.had_old if s.pointer is None else s.pointer.before for s in own}
+            self._journal.write(Entry(self._run_id, state, before, list(self._shared)))
+
+    def _check(self) -> None:
+        for lease in self._leases:
+            lease.check()
+
+    def _is_mine(self) -> bool:
+        """Whether no other run has taken over, and put right what this one has changed."""
+        try:
+            self._check()
+        except OutputHeldError:
+            return False
+        return True
 
     def publish(self) -> None:
         """Put every staged folder in its place, in the order they were staged; commit, the first one last.
@@ -260,19 +268,25 @@ class Publication:
         ------
         TransientError
             If a folder cannot be renamed, or a table was changed meanwhile; the old tables are back then.
+        OutputHeldError
+            If another run has taken over; it has put everything back.
         """
+        self._check()
         self._note("publishing")
         try:
             for staged in self._staged:
+                self._check()
                 if staged.is_folder:
                     self._put_folder(staged)
                 elif staged.text is not None:
                     self._put_text(staged, staged.text)
             for staged in reversed(self._staged):
+                self._check()
                 if staged.pointer:
                     staged.pointer.set()
                 if staged.commit:
                     staged.commit.commit(staged.staging)
+            self._check()
             self._note("published")
         except OSError as error:
             self._roll_back()
@@ -297,15 +311,16 @@ class Publication:
                 files.delete_empty(staged.made)
         self._staged.clear()
 
-    def _put_folder(self, staged: _Staged) -> None:
+    def _put_folder(self, staged: Staged) -> None:
         files = self._files(staged.leaf)
         if files.exists(staged.leaf):
             files.move(staged.leaf, staged.aside)
             staged.moved_aside = True
+            self._check()
         files.move(staged.staging, staged.leaf)
         staged.in_place = True
 
-    def _put_text(self, staged: _Staged, text: str) -> None:
+    def _put_text(self, staged: Staged, text: str) -> None:
         """Replace a file in one step, after a copy of the old one has been kept aside.
 
         A run that dies in between is undone like a folder: what lies aside goes back to its place.
@@ -322,6 +337,10 @@ class Publication:
         staged.in_place = True
 
     def _roll_back(self) -> None:
+        if not self._is_mine():
+            for staged in self._staged:
+                staged.moved_aside = staged.in_place = False
+            return
         for staged in self._staged:
             if staged.commit:
                 staged.commit.undo()
@@ -349,20 +368,6 @@ class Publication:
         """Enough tasks for the cluster and for :data:`ROWS_A_FILE`, none with a handful of rows."""
         slots = self._spark.sparkContext.defaultParallelism
         return max(1, -(-rows // ROWS_A_FILE), min(slots, -(-rows // _ROWS_A_TASK)))
-
-
-def mend(files: Files, place: str) -> None:
-    """Put right what a run that died left beside a leaf; the caller holds its lease."""
-    names = files.names(parent(place))
-    for old in (name for name in names if name.startswith(f".{leaf(place)}.old-")):
-        if files.exists(place):
-            files.delete(beside(place, old))
-        else:
-            log.warning("a run died while publishing: its old output is back", output=place)
-            files.move(beside(place, old), place)
-    for left in (name for name in names if name.startswith(f".{leaf(place)}.staging-")):
-        log.info("removed what a dead run had staged", folder=left)
-        files.delete(beside(place, left))
 
 
 def writer(table_format: str) -> Callable[[DataFrame, str], None]:

@@ -56,6 +56,11 @@ class Target:
         return "/".join([root, *folders])
 
     @property
+    def held(self) -> str:
+        """What a run that replaces this must hold: a whole table includes its partitions."""
+        return parent(self.leaf) if self.provider and not self.partition else self.leaf
+
+    @property
     def place(self) -> str:
         """What a reader is told: the folder, the path of the whole table, or its name."""
         return self.table or (self.path.rstrip("/") if self.provider else self.leaf)

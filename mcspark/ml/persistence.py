@@ -61,6 +61,9 @@ class CalibratorWriter:
     def save(self, path: str) -> None:
         """Write the folder: aside first, so that an old model stands until the new one is whole.
 
+        Should the process be killed between the two renames, the next job that reads the model finds the old
+        one aside, and puts it back.
+
         Raises
         ------
         ConfigurationError
@@ -71,11 +74,14 @@ class CalibratorWriter:
         place = files.qualify(path)
         if files.exists(place) and not self._overwrite:
             raise ConfigurationError(f"{path} exists; call overwrite() to replace it")
-        aside = beside(place, f".{leaf(place)}.staging")
+        staging, aside = (beside(place, f".{leaf(place)}.{what}-saved") for what in ("staging", "old"))
+        files.delete(staging)
+        self.write_to(staging)
+        if files.exists(place):
+            files.delete(aside)
+            files.move(place, aside)
+        files.move(staging, place)
         files.delete(aside)
-        self.write_to(aside)
-        files.delete(place)
-        files.move(aside, place)
 
     def write_to(self, folder: str) -> None:
         """Write the files of the model to a new folder, as they stand; for callers that publish it."""

@@ -12,6 +12,7 @@ from mcspark.core.cells import Cells, Role
 from mcspark.core.levels import base_levels
 from mcspark.core.training_table import Train
 from mcspark.data.lease import Lease
+from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml import driver_training
 from mcspark.ml.baselines import Baseline
@@ -29,7 +30,6 @@ from mcspark.pipelines.publishing import (
     CALIBRATED,
     claim,
     finish_run,
-    publication_of,
     publish_empty,
     stage_metrics,
     stage_model,
@@ -73,9 +73,9 @@ def calibrate(run: Run) -> dict[str, Any]:
         raise ConfigurationError("calibrate needs model.path: where the fitted calibrator goes")
     plan = GroupSet.from_config(config.groups)
     with (
-        Lease(run.spark, target.leaf, run.run_id) as lease,
+        Lease(run.spark, target.held, run.run_id) as lease,
         Workspace(run.spark, target.leaf, run.run_id) as workspace,
-        publication_of(run, target, config.model.path) as publication,
+        Publication(run.spark, run.run_id, lease) as publication,
     ):
         claim(run, publication, target, config.model.path, config.report.path if config.report else None)
         inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)

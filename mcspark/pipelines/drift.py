@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 from pyspark.sql import SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from mcspark.config import Drift, redact_uri
 from mcspark.config.secrets import HIDDEN
 from mcspark.data.lake import PROVIDERS, by_path
+from mcspark.data.lease import settled
 from mcspark.data.manifest import read_manifest
 from mcspark.data.tables import unreadable_is_refused
 from mcspark.errors import ContractError
@@ -223,6 +225,7 @@ def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTabl
 
 def _of_model(spark: SparkSession, folder: str) -> dict[str, Any]:
     path = f"{folder.rstrip('/')}/{RUN_FILE}"
+    settled(spark, folder, f"audit-{uuid4().hex}")
     try:
         plain = read_json(Files(spark, folder).read_text(path, limit=_LIMIT))
         return {key: plain[key] for key in ("run_id", "metrics", "format")}

@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from mcspark.config import redact
-from mcspark.config.clashes import card_of
 from mcspark.core.metrics import Metrics
 from mcspark.data.lease import Lease
 from mcspark.data.manifest import KNOWN, manifest_place, manifest_text, write_manifest
@@ -56,35 +55,6 @@ def target_of(run: Run) -> Target:
         raise ConfigurationError(f"{run.job} needs an output: where the calibrated scores go")
     target = located(run.spark, output)
     return target.beside("candidate") if output.candidate else target
-
-
-def publication_of(
-    run: Run, target: Target, model: str | None = None, *, report: str | None = None
-) -> Publication:
-    """All that a run with the lease of its output publishes.
-
-    Scored and rejected rows, metrics, the model, report and card, and the manifest, which is of one run alone
-    and so can never be an old one that has to be put back.
-
-    Parameters
-    ----------
-    run : Run
-    target : Target
-    model : str, optional
-        The folder of the model, where the job makes one.
-    report : str, optional
-        The page of the report, where it is not the configuration's.
-    """
-    page = report or (run.config.report.path if run.config.report else None)
-    files = Files(run.spark, target.path)
-
-    def places(run_id: str) -> list[str]:
-        folders = [target.beside("rejected").leaf, _metrics(target, run_id).leaf]
-        texts = [] if page is None else [page, card_of(page)]
-        texts.append(manifest_place(files, target.leaf, run_id))
-        return [*folders, *([] if model is None else [model]), *texts]
-
-    return Publication(run.spark, run.run_id, target.leaf, places)
 
 
 def claim(

@@ -9,6 +9,7 @@ import structlog
 from mcspark.config.clashes import REFUSED, refused_place
 from mcspark.core.metrics import Metrics
 from mcspark.data.lease import Lease
+from mcspark.data.sink import Publication
 from mcspark.errors import McsparkError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated
@@ -18,7 +19,6 @@ from mcspark.pipelines.publishing import (
     CALIBRATED,
     claim,
     finish_run,
-    publication_of,
     stage_metrics,
     stage_model,
     stage_tables,
@@ -42,8 +42,8 @@ def keep_refused(
     page = refused_place(run.config.report.path) if run.config.report else None
     try:
         with (
-            Lease(run.spark, target.leaf, run.run_id) as lease,
-            publication_of(run, target, place, report=page) as publication,
+            Lease(run.spark, target.held, run.run_id) as lease,
+            Publication(run.spark, run.run_id, lease) as publication,
         ):
             claim(run, publication, target, place, page)
             with run.stage("refused", "keep the refused candidate aside"):

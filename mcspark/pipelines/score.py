@@ -8,9 +8,9 @@ import structlog
 
 from mcspark.core.groups import FittedGroups
 from mcspark.data.lease import Lease
+from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError
 from mcspark.ml.groups import unseen_categories, with_categories
-from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.inputs import Inputs, read_inputs
@@ -18,12 +18,12 @@ from mcspark.pipelines.publishing import (
     CALIBRATED,
     claim,
     finish_run,
-    publication_of,
     publish_empty,
     stage_tables,
     target_of,
 )
 from mcspark.pipelines.run import Run
+from mcspark.pipelines.stored import stored_model
 from mcspark.pipelines.summary import scored_summary
 
 log = structlog.get_logger(__name__)
@@ -35,14 +35,14 @@ def score(run: Run) -> dict[str, Any]:
     target = target_of(run)
     if config.model is None:
         raise ConfigurationError("score needs model.path: the calibrator that calibrate has saved")
-    with run.stage("model", "load the model"):
-        model = MulticalibratorModel.load(config.model.path)
-    families = model.fitted.families
     with (
-        Lease(run.spark, target.leaf, run.run_id) as lease,
-        publication_of(run, target) as publication,
+        Lease(run.spark, target.held, run.run_id) as lease,
+        Publication(run.spark, run.run_id, lease) as publication,
     ):
         claim(run, publication, target)
+        with run.stage("model", "load the model"):
+            model = stored_model(run.spark, config.model.path, run.run_id)
+        families = model.fitted.families
         inputs = read_inputs(run, families, model.fitted.columns, needs_label=False)
         inputs.refuse_unmatched()
         if not inputs.n_accepted:

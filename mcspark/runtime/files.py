@@ -93,11 +93,22 @@ class Files:
         found = self._system.listStatus(self._path(folder))
         return [(str(status.getPath().getName()), bool(status.isDirectory())) for status in found]
 
+    def modified(self, path: str) -> float | None:
+        """When the file was last written, in seconds by the clock of the file system; None without one."""
+        try:
+            return float(self._system.getFileStatus(self._path(path)).getModificationTime()) / 1000
+        except Py4JJavaError:
+            return None
+
     def names(self, path: str) -> list[str]:
         """Sorted names in the folder; none if there is no such folder."""
-        if not self.exists(path):
-            return []
-        return sorted(str(status.getPath().getName()) for status in self._system.listStatus(self._path(path)))
+        try:
+            listed = self._system.listStatus(self._path(path))
+        except Py4JJavaError as error:
+            if "FileNotFound" in java_reason(error):
+                return []
+            raise
+        return sorted(str(status.getPath().getName()) for status in listed)
 
     def below(self, path: str) -> list[str]:
         """Names of all files below the folder, relative to it; of links, the links themselves."""
@@ -249,33 +260,8 @@ class Files:
         except Py4JJavaError as error:
             raise ConfigurationError(f"{path}: cannot be written ({java_reason(error)})") from error
 
-    def create_exclusively(self, path: str, text: str) -> bool:
-        """Write a file that must not be there; False if it is.
-
-        Atomic on local disks and HDFS. An object store without a conditional put lets the last of two
-        simultaneous writers win, so whoever relies on it must read the file back.
-        """
-        self.make_folder(parent(path))
-        if self.is_local:  # Hadoop's local file system looks first and creates then
-            try:
-                handle = os.open(self.local_name(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-            except FileExistsError:
-                return False
-            except OSError as error:
-                raise ConfigurationError(f"{path}: cannot be written ({error.strerror})") from error
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            return True
-        try:
-            self._write(path, text, overwrite=False)
-        except Py4JJavaError as error:
-            if "AlreadyExists" in java_reason(error) or self.exists(path):
-                return False
-            raise ConfigurationError(f"{path}: cannot be written ({java_reason(error)})") from error
-        return True
-
-    def _write(self, path: str, text: str, overwrite: bool = True) -> None:
-        stream = self._system.create(self._path(path), overwrite)
+    def _write(self, path: str, text: str) -> None:
+        stream = self._system.create(self._path(path), True)
         try:
             stream.write(bytearray(text.encode("utf-8")))
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pandas as pd
@@ -12,6 +13,7 @@ from mcspark.data.journal import Journal
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication, Target
 from mcspark.runtime.files import Files
+from mcspark.runtime.processes import Process
 
 from .conftest import DAY, content, leavings, run_child
 
@@ -69,17 +71,12 @@ def tables(spark, folder, rows, value):
             str(folder / "model"), lambda place: Files(spark, place).write_text(f"{place}/m", value)
         )
 
-    def publication(run):
-        return Publication(
-            spark, run, first.leaf, lambda _: [first.beside("rejected").leaf, str(folder / "model")]
-        )
-
-    return first, publication, stage
+    return first, stage
 
 
 def run(spark, folder, name, rows, value):
-    first, publication, stage = tables(spark, folder, rows, value)
-    with Lease(spark, first.leaf, name), publication(name) as one:
+    first, stage = tables(spark, folder, rows, value)
+    with Lease(spark, first.leaf, name) as lease, Publication(spark, name, lease) as one:
         stage(one)
         one.publish()
 
@@ -98,8 +95,8 @@ def test_at_every_step_of_a_publication_all_is_old_or_all_is_new(spark, tmp_path
             run(spark, folder, "old", 5, "old")
         before = content(folder)
         died = die_at(spark, folder, monkeypatch, step)
-        first, publication, _ = tables(spark, folder, 0, "")
-        with Lease(spark, first.leaf, "mender"), publication("mender"):
+        first, _ = tables(spark, folder, 0, "")
+        with Lease(spark, first.leaf, "mender"):
             pass
         now = content(folder)
         assert not leavings(folder), step
@@ -126,9 +123,10 @@ def die_at(spark, folder, monkeypatch, step):
             patch.setattr(Files, name, counted(getattr(Files, name), count, step))
         patch.setattr(Journal, "remove", counted(Journal.remove, count, step))
         patch.setattr(Publication, "_roll_back", lambda self: None)
-        first, publication, stage = tables(spark, folder, 7, "new")
+        patch.setattr(Process, "is_gone", lambda self: None)
+        first, stage = tables(spark, folder, 7, "new")
         lease = Lease(spark, first.leaf, "dead").__enter__()
-        one = publication("dead").__enter__()
+        one = Publication(spark, "dead", lease).__enter__()
         count[0] = 0
         try:
             stage(one)
@@ -138,7 +136,10 @@ def die_at(spark, folder, monkeypatch, step):
             died = True
         else:
             died = False
-    lease.__exit__(None, None, None)  # a lease of the dead is taken over elsewhere
+    lease._withdraw()
+    for mark in folder.rglob(".model.leases/*"):  # of a process that has ended
+        mark.write_text("")
+        os.utime(mark, (0, 0))
     return died
 
 

@@ -30,8 +30,8 @@ from mcspark.core.solvers.mcboost import McboostFit
 from mcspark.core.solvers.multiaccuracy import MultiaccuracyFit
 from mcspark.core.solvers.squarelev import SquarelevFit
 from mcspark.core.stages import Stage, Stages
+from mcspark.data.claim import Claim, parse_claim
 from mcspark.data.journal import Entry, parse_entry
-from mcspark.data.lease import _parse as parse_lease
 from mcspark.data.manifest import parse_manifest
 from mcspark.ml.persistence import _digest, _plain, model_from_text
 from mcspark.ml.tuning import block_of
@@ -170,17 +170,28 @@ def test_manifests(text):
     json.dumps(manifest, allow_nan=False)
 
 
-LEASE = json.dumps({"run_id": "a", "host": "h", "pid": 3, "expires": 1.5e9})
+LEASE = json.dumps({
+    "run_id": "a", "part": "ds=1", "holds": True,
+    "process": {"host": "h", "table": "boot b pid:[1]", "pid": 3, "started": 5},
+})  # fmt: skip
 
 
 @fuzzed
 @given(texts(LEASE))
 def test_leases(text):
-    holder = parse_lease(text)
-    assert holder is None or holder.is_gone() in (True, False)
+    try:
+        claim = parse_claim(text)
+    except ValueError:
+        return
+    assert isinstance(claim, Claim)
+    assert claim.process.is_gone() in (True, False, None)
+    assert ".." not in claim.part.split("/")
 
 
-JOURNAL = json.dumps({"run_id": "a", "state": "publishing", "had_old": {"file:/out": True}})
+JOURNAL = json.dumps({
+    "run_id": "a", "state": "publishing", "before": {"file:/out": True, "s3a://b/out": "r0"},
+    "shared": ["file:/model"], "home": "file:/out",
+})  # fmt: skip
 
 
 @fuzzed
@@ -278,10 +289,9 @@ def test_lightgbm_texts(data):
 @fuzzed
 @given(st.text(max_size=60))
 def test_any_text_is_no_file_of_ours(text):
-    for parse in (parse_manifest, parse_entry, parse_trees):
+    for parse in (parse_manifest, parse_entry, parse_claim, parse_trees):
         with pytest.raises(ValueError, match=r"."):
             parse(text)
-    assert parse_lease(text) is None
     with pytest.raises(ValueError, match=r"."):
         model_from_text(MulticalibratorModel, text)
     assert Role.fit.name == "fit"

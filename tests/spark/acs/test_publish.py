@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from mcspark.acs.publish import publish
+from mcspark.acs.publish import _own, publish
 from mcspark.errors import ConfigurationError
 
 
@@ -58,8 +56,8 @@ def test_what_a_killed_process_left_is_mended(spark: SparkSession, tmp_path: Pat
     """It died between its renames: the old table comes back, and what it had staged goes."""
     publish(spark, str(tmp_path), {"a": spark.range(3), "b": spark.range(4)})
     ended = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip()
-    dead = tmp_path / f"_staging-{socket.gethostname()}-{ended}-0a1b"
-    alive = tmp_path / f"_staging-{socket.gethostname()}-{os.getpid()}-0a1b"
+    own = _own().rsplit("-", 3)[0]
+    dead, alive = tmp_path / f"{own}-{ended}-0-0a1b", tmp_path / f"{_own()}0a1b"
     for folder in (dead / "old", dead / "new", alive / "new"):
         folder.mkdir(parents=True)
     (tmp_path / "a").rename(dead / "old" / "a")

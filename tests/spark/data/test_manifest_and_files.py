@@ -89,13 +89,6 @@ def test_text_is_replaced_with_the_permissions_of_the_user(files, tmp_path):
         assert stat.S_IMODE((tmp_path / "new" / "é.json").stat().st_mode) & 0o111 == 0
 
 
-def test_exclusive_files_are_made_once(files, tmp_path):
-    path = f"{files.qualify(str(tmp_path))}/a"
-    assert files.create_exclusively(path, "1")
-    assert not files.create_exclusively(path, "2")
-    assert files.read_text(path) == "1"
-
-
 def test_a_move_never_replaces(files, tmp_path):
     base = files.qualify(str(tmp_path))
     (tmp_path / "a").mkdir()
