@@ -120,6 +120,14 @@ class Lease:
                 f"{self.place}: {rivals[0]} took the output over; this run publishes nothing"
             )
 
+    def is_mine(self) -> bool:
+        """Whether the lease is still this run's."""
+        try:
+            self.check()
+        except OutputHeldError:
+            return False
+        return True
+
     def _claim(self) -> list[Mark]:
         """Hold the part; returns the void marks in the way, of runs that have to be mended after."""
         since, rivals = time.monotonic(), list[Mark]()

@@ -41,6 +41,7 @@ def recover(spark: SparkSession, place: str, settle_shared: Callable[[str], None
             _settle(spark, folder, before, entry.run_id, is_undone=_is_undone(spark, folder, entry))
     journal.remove()
     mend(Files(spark, place), place)
+    _sweep(Files(spark, place), place)
 
 
 def _is_undone(spark: SparkSession, folder: str, entry: Entry) -> bool:
@@ -72,6 +73,7 @@ def _settle(spark: SparkSession, place: str, before: bool | str, run_id: str, *,
         log.warning("a run died while publishing: its new output is withdrawn", output=place)
     for leftover in (staging, aside):
         files.delete(leftover)
+    _sweep(files, place)
 
 
 def _settle_pointer(files: Files, place: str, before: str, run_id: str, *, is_undone: bool) -> None:
@@ -80,6 +82,13 @@ def _settle_pointer(files: Files, place: str, before: str, run_id: str, *, is_un
         log.warning("a run died while publishing: the run before is in force again", output=place)
     if is_undone:
         files.delete(f"{place}/{RUNS}/{run_id}")
+
+
+def _sweep(files: Files, place: str) -> None:
+    """Remove what texts that were cut short have left: of the journal, and of files that were staged."""
+    for name in files.names(parent(place)):
+        if name.startswith(f"..{leaf(place)}.") and ".writing-" in name:
+            files.delete(beside(place, name))
 
 
 def _is_of(files: Files, place: str, run_id: str) -> bool:

@@ -30,7 +30,7 @@ from mcspark.data.recovery import mend
 from mcspark.data.staged import Staged
 from mcspark.data.target import Target
 from mcspark.data.whole import refuse_other_layout
-from mcspark.errors import ConfigurationError, OutputHeldError, TransientError
+from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, parent
 from mcspark.runtime.literal import literal_reader
@@ -85,7 +85,8 @@ class Publication:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._held:  # leases of shared folders are given back last
+        is_settled = False
+        with self._held:
             for staged in self._staged:
                 files = self._files(staged.leaf)
                 files.delete(staged.staging)
@@ -93,9 +94,12 @@ class Publication:
             is_whole = not any(staged.moved_aside or staged.in_place for staged in self._staged)
             self._staged.clear()
             if is_whole and self._is_mine():
-                for journal in (*self._shared.values(), self._journal):
-                    if journal:
-                        journal.remove()
+                for journal in self._shared.values():
+                    journal.remove()
+                is_settled = True
+        # The journal goes last: with it, the next run finds what this one may yet leave.
+        if is_settled and self._journal and self._lease and self._lease.is_mine():
+            self._journal.remove()
 
     def claim(self, target: Target, kind: str) -> None:
         """Refuse, before any work is done, a place that :meth:`stage` of a table would refuse.
@@ -255,11 +259,7 @@ class Publication:
 
     def _is_mine(self) -> bool:
         """Whether no other run has taken over, and put right what this one has changed."""
-        try:
-            self._check()
-        except OutputHeldError:
-            return False
-        return True
+        return all(lease.is_mine() for lease in self._leases)
 
     def publish(self) -> None:
         """Put every staged folder in its place, in the order they were staged; commit, the first one last.
