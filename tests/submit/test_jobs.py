@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import socket
+import shutil
 import subprocess
 import sys
-import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from harness import ROOT, submit
 from small_tables import KEY, write_config, write_tables
 
 from mcspark.acs.population import population_arrays
+from mcspark.data.claim import Claim
+from mcspark.runtime.processes import this_process
 
 
 @pytest.fixture(scope="module")
@@ -176,17 +178,13 @@ def test_a_gate_that_is_not_met_is_exit_4(calibrated, tables):
 
 def test_an_output_held_by_another_run_is_exit_5(calibrated, tables):
     folder = calibrated[0]
-    holder = {
-        "run_id": "other",
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "expires": time.time() + 600,
-    }
-    lease = folder / ".calibrated.lease"
-    lease.write_text(json.dumps(holder))
+    claim = Claim("other", "", True, this_process())
+    lease = folder / ".calibrated.leases" / "other.lease"
+    lease.parent.mkdir()
+    lease.write_text(json.dumps(asdict(claim)))
     try:
         done = submit("jobs/score.py", "--config", write_config(folder, tables))
     finally:
-        lease.unlink()
+        shutil.rmtree(lease.parent)
     assert (done.exit_code, done.summary["exit_code"], done.summary["status"]) == (5, 5, "held")
     assert "run other" in done.summary["error"]
