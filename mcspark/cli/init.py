@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mcspark.config import load_config
-from mcspark.data.guess import GroupGuess, Roles, Sample, guess_groups, guess_roles, read_sample
+from mcspark.data.csv_sample import with_decimal_commas
+from mcspark.data.guess import GroupGuess, Roles, Sample, guess_groups, guess_roles, read_sample, shortest
 from mcspark.errors import ConfigurationError, ContractError
 
 
@@ -42,11 +44,18 @@ def write_configuration(
             "name an attribute table too: mcspark init SCORED ATTRIBUTES; where the attributes stand in the "
             "scored table, write them with the key to a table of their own"
         )
+    if same := [path for path in attributes if Path(path).resolve() == Path(scored).resolve()]:
+        raise ConfigurationError(
+            f"{same[0]} is the scored table too, and a job would not know which of its columns is meant; "
+            "write the attributes with the key to a table of their own, without the score and the label"
+        )
     table, others = read_sample(scored), [read_sample(path) for path in attributes]
     roles = guess_roles(table, others)
     if roles.key is None or roles.score is None:
         raise ContractError(f"{scored}: {_missing(table, others, roles)}")
-    guesses = [guess_groups(other, roles) for other in others]
+    guesses = [
+        _told_apart(guess_groups(o, roles), [t for t in (table, *others) if t is not o]) for o in others
+    ]
     text = _yaml(table, others, roles, [g for found in guesses for g in found])
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
@@ -55,6 +64,17 @@ def write_configuration(
         *_told(table, roles, guesses),
         "",
         f"Wrote {output}. Read it, then: mcspark check --config {output}",
+    ]
+
+
+def _told_apart(guesses: Sequence[GroupGuess], others: Sequence[Sample]) -> list[GroupGuess]:
+    """Leave out what another table has too: a job refuses a column that is in two tables."""
+    taken = {name.casefold(): table.path for table in others for name in table.columns}
+    return [
+        replace(group, used=False, why=f"also in {taken[group.column.casefold()]}; rename one of the two")
+        if group.column.casefold() in taken
+        else group
+        for group in guesses
     ]
 
 
@@ -67,7 +87,11 @@ def _missing(table: Sample, others: Sequence[Sample], roles: Roles) -> str:
             "the tables a common key"
         )
     if roles.score is None:
-        problems.append(f"no numeric column within [0, 1] to be the score, of {table.columns}")
+        commas = with_decimal_commas(table.rows)
+        problems.append(
+            f"no numeric column within [0, 1] to be the score, of {table.columns}"
+            + (f"; {commas} have decimal commas: write numbers with a point" if commas else "")
+        )
     return "; ".join(problems)
 
 
@@ -82,7 +106,7 @@ def _told(table: Sample, roles: Roles, guesses: Sequence[Sequence[GroupGuess]]) 
         f"  weight  {roles.weight}: numbers, none negative" if roles.weight else "  weight  none",
     ]
     for group in (g for found in guesses for g in found):
-        cut = f", cut at {', '.join(f'{b:g}' for b in group.bins)}" if group.bins else ""
+        cut = f", cut at {', '.join(shortest(b) for b in group.bins)}" if group.bins else ""
         lines.append(f"  {'groups ' if group.used else 'left out'} {group.column}: {group.why}{cut}")
     return lines
 
@@ -94,6 +118,7 @@ def _yaml(table: Sample, others: Sequence[Sample], roles: Roles, groups: Sequenc
         "scored:",
         f"  path: {_word(table.path)}",
         f"  format: {table.format}",
+        *_csv(table, "  "),
         f"  key: {key}            # together they name a row once",
         f"  score: {_word(roles.score)}        # in [0, 1]",
         f"  label: {_word(roles.label)}        # in [0, 1]; rows without one are scored, not learned from",
@@ -105,14 +130,15 @@ def _yaml(table: Sample, others: Sequence[Sample], roles: Roles, groups: Sequenc
     )
     lines.append("attributes:")
     for other in others:
-        lines += [f"  - path: {_word(other.path)}", f"    format: {other.format}", f"    key: {key}"]
+        lines += [f"  - path: {_word(other.path)}", f"    format: {other.format}"]
+        lines += [*_csv(other, "    "), f"    key: {key}"]
     lines += [
         "groups:",
         "  min_share: 0.01          # a category is a group above this share of the labelled rows",
     ]
     lines.append("  columns:")
     for group in groups:
-        bins = f", bins: [{', '.join(f'{edge:g}' for edge in group.bins)}]" if group.bins else ""
+        bins = f", bins: [{', '.join(shortest(edge) for edge in group.bins)}]" if group.bins else ""
         entry = f"- {{column: {_word(group.column)}{bins}}}"
         lines.append(f"    {entry if group.used else '# ' + entry}    # {_one_line(group.why)}")
     if not any(group.used for group in groups):
@@ -128,6 +154,11 @@ def _yaml(table: Sample, others: Sequence[Sample], roles: Roles, groups: Sequenc
         "report: {path: mcspark-run/report.html}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _csv(table: Sample, indent: str) -> list[str]:
+    given = table.csv.model_dump(mode="json", exclude_defaults=True) if table.csv else {}
+    return [f"{indent}csv: {json.dumps(given, ensure_ascii=False)}"] if given else []
 
 
 def _word(text: str | None) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
+from mcspark.config.csv_text import CsvText
 from mcspark.config.section import Column, Columns, Path, Section, TableName
 from mcspark.identifiers import check_identifier, check_partition_value, folded
 
@@ -92,13 +93,30 @@ class Partitioned(Location):
         return _as_partition(value)
 
 
+class Source(Location):
+    """A table that is read."""
+
+    csv: CsvText | None = Field(
+        None,
+        description="How the text of CSV files is cut into values, with format: csv; null: by "
+        "defaults. A value may hold line breaks, so one task reads a whole file: write large tables as many.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _csv_of_a_csv(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("csv") and data.get("format", "parquet") != "csv":
+            raise ValueError("has a section csv, but another format; write format: csv, or leave csv out")
+        return data
+
+
 class Dedupe(Section):
     """How to mend repeated keys instead of refusing them."""
 
     latest_by: Column = Field(description="Of rows with one key, keep the one with the greatest value here.")
 
 
-class ScoredTable(Partitioned):
+class ScoredTable(Partitioned, Source):
     """The large scored table."""
 
     format: InputFormat = Field("parquet", description="Format of the table.")
@@ -130,7 +148,7 @@ class ScoredTable(Partitioned):
         return column
 
 
-class AttributeTable(Location):
+class AttributeTable(Source):
     """A table of group attributes, joined on the key."""
 
     format: InputFormat = Field("parquet", description="Format of the table.")

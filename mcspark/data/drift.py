@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 from pyspark.sql import SparkSession
 
-from mcspark.data.footers import THREADS, Footer, footers_of
-from mcspark.data.names import differing_in_case
+from mcspark.data.footers import Footer, footers_of
 from mcspark.errors import ContractError
-from mcspark.runtime.files import Files
 
 log = structlog.get_logger(__name__)
 
@@ -92,36 +88,3 @@ def _short(path: str, name: str) -> str:
     """The part of the path below the table."""
     root = name.rstrip("/") + "/"
     return path[len(root) :] if path.startswith(root) else path
-
-
-def csv_header(spark: SparkSession, name: str, files: Sequence[str]) -> list[str]:
-    """The columns that every CSV file of the table has, in order.
-
-    Raises
-    ------
-    ContractError
-        If there is no file or no header, names repeat, or two files have other headers.
-    """
-    if not files:
-        raise ContractError(f"{name}: no data files in this folder; is it the right one?")
-    compared = _evenly(files, MAX_FOOTERS)
-    store = Files(spark, name)
-    with ThreadPoolExecutor(THREADS) as pool:
-        lines = list(pool.map(store.head, compared))
-    headers = [next(csv.reader([line.removeprefix("\ufeff")])) if line else [] for line in lines]
-    filled = [(uri, header) for uri, header in zip(compared, headers, strict=True) if header]
-    if not filled:
-        raise ContractError(f"{name}: its CSV files are empty; the first line must name the columns")
-    first_uri, first = filled[0]
-    twins = differing_in_case(first)
-    if twins:
-        raise ContractError(f"{name}: columns that differ only in case: {twins}; rename one of them")
-    for uri, header in filled:
-        if header != first:
-            lost, new = [c for c in first if c not in header], [c for c in header if c not in first]
-            raise ContractError(
-                f"{name}: its CSV files have different headers: {_short(first_uri, name)} against "
-                f"{_short(uri, name)} (missing {lost}, new {new}, or another order); "
-                "write them with one header"
-            )
-    return first

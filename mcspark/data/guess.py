@@ -13,7 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from mcspark.config.csv_text import CsvText
 from mcspark.core.levels import FloatArray
+from mcspark.data.csv_sample import is_csv, sample_csv
 from mcspark.data.layout import is_machinery
 from mcspark.data.listing import lake_of, list_table
 from mcspark.errors import ContractError
@@ -44,11 +46,14 @@ class Sample:
     path : str
     format : {'parquet', 'csv', 'delta', 'iceberg'}
     rows : DataFrame
+    csv : CsvText, optional
+        How a CSV is written, where not as the defaults say.
     """
 
     path: str
     format: Literal["parquet", "csv", "delta", "iceberg"]
     rows: pd.DataFrame
+    csv: CsvText | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -101,23 +106,26 @@ def read_sample(path: str) -> Sample:
         )
     kind = lake_of(str(place), local_entries) if place.is_dir() else None
     names = [place.name] if place.is_file() else walk(str(place), local_entries, is_machinery)
-    csv = any(n.endswith((".csv", ".gz")) for n in names) and not any(n.endswith(".parquet") for n in names)
+    csv = any(is_csv(Path(n)) for n in names) and not any(n.endswith(".parquet") for n in names)
     folder, files = (place.parent if place.is_file() else place), names
     if kind and kind != "hudi":  # a sample may have rows that the table has no longer
         files = [n for n in names if n.endswith(".parquet")]
     elif place.is_dir():
         files = list(list_table(path, str(place), local_entries, "csv" if csv else "parquet").files)
+    options = None
     try:
-        table = pads.dataset(
-            [str(folder / name) for name in files], format="csv" if csv else "parquet", partitioning="hive",
-            partition_base_dir=str(folder),
-        ).head(SAMPLE)  # fmt: skip
+        if csv:
+            rows, options = sample_csv(place, [folder / name for name in files], SAMPLE)
+        else:
+            whole = pads.dataset(
+                [str(folder / name) for name in files], partitioning="hive", partition_base_dir=str(folder)
+            )
+            rows = whole.head(SAMPLE).to_pandas()
     except (OSError, ValueError, pa.ArrowException) as error:
         raise ContractError(f"{path}: cannot be read as Parquet or CSV ({error})") from error
-    if not table.num_rows:
+    if rows.empty:
         raise ContractError(f"{path}: no rows; init needs some to look at")
-    rows = table.to_pandas()
-    return Sample(path, kind if kind and kind != "hudi" else "csv" if csv else "parquet", rows)
+    return Sample(path, kind if kind and kind != "hudi" else "csv" if csv else "parquet", rows, options)
 
 
 def guess_roles(scored: Sample, others: Sequence[Sample] = ()) -> Roles:
@@ -159,7 +167,7 @@ def _group(name: str, values: pd.Series) -> GroupGuess:
         return GroupGuess(name, f"{distinct} values")
     if not numeric or (whole and distinct >= 0.9 * len(known)):
         return GroupGuess(name, f"{distinct} different values, too many for groups", used=False)
-    why = f"numbers from {known.min():g} to {known.max():g}"
+    why = f"numbers from {shortest(known.min())} to {shortest(known.max())}"
     if whole and distinct > MANY_CODES:
         why += "; if they are codes, divide_by: 100 instead of bins may be better"
     edges = _edges(known.to_numpy(dtype=np.float64))
@@ -174,6 +182,12 @@ def _edges(numbers: FloatArray) -> tuple[float, ...]:
     first, last = np.floor(low / step) * step, (np.floor(high / step) + 1) * step
     edges = np.unique(np.round([first, *inner, last], 12))
     return tuple(float(edge) for edge in edges)
+
+
+def shortest(number: float) -> str:
+    """The shortest text that reads back as the same number."""
+    value = float(number)
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
 
 
 def _key(rows: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...] | None:

@@ -12,15 +12,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, IntegralType
+from pyspark.sql.types import DataType, IntegralType, StringType
 
 from mcspark.data.contract import FAULTS, bit
 from mcspark.data.names import shown
 from mcspark.errors import ContractError
+from mcspark.identifiers import quote_identifier
 from mcspark.runtime.blocks import by_bucket, to_blocks, to_driver
 from mcspark.runtime.columns import column
 
 _HASH = "__hash"
+
+UNSORTABLE = "mcspark: text that has no order in time"
+"""What a pass over such text fails with."""
 
 
 def check_unique(df: DataFrame, key: Sequence[str], *, source: str, mend: str) -> None:
@@ -66,7 +70,9 @@ def supersede(df: DataFrame, key: Sequence[str], latest_by: str) -> DataFrame:
     """Mark all rows of a key but the latest as superseded, so that they are counted among the rejected.
 
     The latest row stands even if it has another fault: an older one never takes its place. Rows that tie
-    stay, and :func:`check_unique` refuses them. A null in ``latest_by`` is older than everything.
+    stay, and :func:`check_unique` refuses them. A null in ``latest_by`` is older than everything. Text, as in
+    CSV, is ordered by what it says: the rows of one key have numbers, or dates and times written year first;
+    a pass over other text fails (:func:`mcspark.data.csv_faults.faults_told`).
 
     Parameters
     ----------
@@ -76,12 +82,30 @@ def supersede(df: DataFrame, key: Sequence[str], latest_by: str) -> DataFrame:
     latest_by : str
         An ordered column: the greatest value is the latest.
     """
-    by_key = Window.partitionBy(*(column(name) for name in key)).orderBy(column(latest_by).desc_nulls_last())
-    old = F.when(F.rank().over(by_key) > 1, F.lit(bit("superseded"))).otherwise(F.lit(0))
+    names = [column(name) for name in key]
+    if isinstance(df.schema[latest_by].dataType, StringType):
+        number, time = sortable(latest_by)
+        same = Window.partitionBy(*names)
+        unsorted = column(latest_by).isNotNull() & number.isNull() & time.isNull()
+        mixed = F.max(number.isNotNull()).over(same) & F.max(number.isNull() & time.isNotNull()).over(same)
+        order = [number.desc_nulls_last(), time.desc_nulls_last()]
+    else:
+        unsorted, mixed, order = F.lit(False), F.lit(False), [column(latest_by).desc_nulls_last()]
+    later = F.rank().over(Window.partitionBy(*names).orderBy(*order)) > 1
+    old = F.when(later, F.lit(bit("superseded"))).otherwise(F.lit(0))
+    stop = F.when(unsorted | mixed, F.raise_error(F.lit(UNSORTABLE)).cast("int"))
     keyed = column(FAULTS).bitwiseAND(bit("null_key")) == 0
     # Rows without a key stay out of the window: they would all meet in one task.
-    marked = df.where(keyed).withColumn(FAULTS, column(FAULTS).bitwiseOR(old))
+    marked = df.where(keyed).withColumn(FAULTS, F.coalesce(stop, column(FAULTS).bitwiseOR(old)))
     return marked.unionByName(df.where(~keyed))
+
+
+def sortable(name: str) -> tuple[Column, Column]:
+    """A column of text as numbers, exact to 9 decimals, and as points in time; null where it is neither."""
+    text = quote_identifier(name)
+    number = F.expr(f"try_cast({text} as decimal(38, 9))")
+    dated = column(name).rlike(r"^\s*\d{4}-\d{1,2}-\d{1,2}")
+    return number, F.when(dated, F.expr(f"try_cast({text} as timestamp)"))
 
 
 @dataclass(frozen=True)

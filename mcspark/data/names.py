@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -13,12 +15,35 @@ from mcspark.identifiers import folded
 RENAMED = {"ST": "STATE", "RELP": "RELSHIPP"}
 """Census columns that changed their name between years; told apart by no edit distance."""
 
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
+
 
 def differing_in_case(names: Iterable[str]) -> list[str]:
     """The names that are equal but for upper and lower case, or equal altogether; sorted."""
     listed = list(names)
     count = Counter(folded(name) for name in listed)
     return sorted(name for name in listed if count[folded(name)] > 1)
+
+
+def twins(names: Sequence[str]) -> str | None:
+    """Words about names that are not told apart; None where all are."""
+    repeated = differing_in_case(names)
+    again = sorted(name for name, count in Counter(names).items() if count > 1)
+    if again:
+        return f"columns named more than once: {again}; rename one of each"
+    return f"columns that differ only in case: {repeated}; rename one of them" if repeated else None
+
+
+def difference(name: str, other: str) -> str | None:
+    """What sets apart two names that look alike: blanks, or the code points of one spelling."""
+    if name == other:
+        return None
+    if unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", other):
+        return "the same letters in other Unicode characters (composed against accents apart)"
+    if "".join(name.split()) == "".join(other.split()):
+        return "other blanks"
+    visible = [unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).strip() for text in (name, other)]
+    return "characters that cannot be seen" if visible[0] == visible[1] else None
 
 
 def close_to(name: str, present: Sequence[str]) -> list[str]:

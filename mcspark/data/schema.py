@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import structlog
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
     DataType,
@@ -22,9 +21,9 @@ from pyspark.sql.types import (
 
 from mcspark.config import AttributeTable, ScoredTable
 from mcspark.config.tables import OF_REJECTED
-from mcspark.data.names import close_to
+from mcspark.data.names import close_to, difference
 from mcspark.errors import ContractError
-from mcspark.identifiers import folded, quote_identifier
+from mcspark.identifiers import folded
 
 log = structlog.get_logger(__name__)
 
@@ -138,13 +137,6 @@ def check_attribute_schema(
     _log_unused(source, df.columns, [*table.key, *needed])
 
 
-def as_numbers(df: DataFrame, names: Sequence[str], table_format: str) -> DataFrame:
-    """CSV text as doubles in these columns, a text that is no number as null; other formats unchanged."""
-    if table_format != "csv":
-        return df
-    return df.withColumns({name: F.expr(f"try_cast({quote_identifier(name)} as double)") for name in names})
-
-
 def resolve_columns(
     needed: Iterable[str],
     scored_columns: Sequence[str],
@@ -213,6 +205,10 @@ def _missing(schema: StructType, names: Sequence[str]) -> list[str]:
 
 
 def _missing_line(name: str, present: Sequence[str]) -> str:
+    alike = {other: words for other in present if (words := difference(name, other))}
+    if alike:
+        other, words = next(iter(alike.items()))
+        return f"- {name}: missing, but there is {other!r}: {words}; write the name as the table does"
     close = close_to(name, present)
     return f"- {name}: missing" + (f", did you mean {' or '.join(close)}?" if close else "")
 

@@ -11,14 +11,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from mcspark.config import AttributeTable, ScoredTable, redact_uri
-from mcspark.data.drift import csv_header, refuse_parquet_drift
+from mcspark.config.csv_text import CsvText
+from mcspark.data.csv_reader import read_csv
+from mcspark.data.drift import refuse_parquet_drift
 from mcspark.data.lake import by_path
 from mcspark.data.layout import is_hidden
 from mcspark.data.listing import list_table, refuse_lake
-from mcspark.data.names import close_to, differing_in_case
+from mcspark.data.names import close_to, twins
 from mcspark.data.pointer import pointed_folders
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import quote_table
@@ -37,8 +39,9 @@ def where(source: ScoredTable | AttributeTable) -> str:
 
 
 def read_table(
-    spark: SparkSession, source: ScoredTable | AttributeTable, columns: Sequence[str] | None = None
-) -> DataFrame:
+    spark: SparkSession, source: ScoredTable | AttributeTable, columns: Sequence[str] | None = None,
+    *, csv_guarded: bool = True,
+) -> DataFrame:  # fmt: skip
     """The table as a DataFrame, limited to its partition; only schemas and file names are read.
 
     Codes stay as they are: CSV columns and the values of partition folders are strings. Files that Spark
@@ -52,6 +55,8 @@ def read_table(
     columns : sequence of str, optional
         The columns that will be used. Given, no other is refused because files disagree about it or Spark
         cannot read it.
+    csv_guarded : bool
+        Of :func:`mcspark.data.csv_reader.read_csv`.
 
     Raises
     ------
@@ -66,14 +71,13 @@ def read_table(
     if not source.path:
         frame = _named(spark, name)
     elif source.format == "csv":
-        frame = _csv(spark, name, partition)
+        frame = _csv(spark, name, partition, source.csv or CsvText(), guarded=csv_guarded)
     elif source.format == "parquet":
         frame = _parquet(spark, name, partition, columns)
     else:
         frame = _lake(spark, name, source.format)
-    twins = differing_in_case(frame.columns)
-    if twins:
-        raise ContractError(f"{name}: columns that differ only in case: {twins}; rename one of them")
+    if words := twins(frame.columns):
+        raise ContractError(f"{name}: {words}")
     return _only(frame, partition, name)
 
 
@@ -115,9 +119,8 @@ def _parquet(
     with unreadable_is_refused(path), _partition_values_as_text(spark):
         found = _found(spark, path, "parquet", partition)
         schema = refuse_parquet_drift(spark, path, found.files, columns).schema
-        twins = differing_in_case(schema.names)
-        if twins:
-            raise ContractError(f"{path}: columns that differ only in case: {twins}; rename one of them")
+        if words := twins(schema.names):
+            raise ContractError(f"{path}: {words}")
         # A column of the files that is a folder too has the folder's value, as text.
         of_folders = {key.lower() for key in found.keys}
         own = StructType([f for f in schema.fields if f.name.lower() not in of_folders])
@@ -129,13 +132,12 @@ def _parquet(
     return frame
 
 
-def _csv(spark: SparkSession, path: str, partition: Mapping[str, str]) -> DataFrame:
-    reader = literal_reader(spark).option("header", "true").option("escape", '"')
+def _csv(
+    spark: SparkSession, path: str, partition: Mapping[str, str], options: CsvText, *, guarded: bool
+) -> DataFrame:
     with unreadable_is_refused(path), _partition_values_as_text(spark):
-        header = csv_header(spark, path, _found(spark, path, "csv", partition).files)
-        schema = StructType([StructField(name, StringType()) for name in header])
-        # A header that disagrees with the schema is an error, not a shift of the columns.
-        return reader.option("enforceSchema", "false").schema(schema).csv(path)
+        files = _found(spark, path, "csv", partition).files
+        return read_csv(spark, path, files, options, lambda: literal_reader(spark), guarded=guarded)
 
 
 def _found(spark: SparkSession, path: str, table_format: str, partition: Mapping[str, str]) -> _Found:

@@ -22,9 +22,10 @@ from mcspark.data.contract import (
     refuse_rejected,
     rejected,
 )
+from mcspark.data.csv_faults import faults_told
+from mcspark.data.csv_reader import as_numbers
 from mcspark.data.join import UNMATCHED, join_attributes, mark_unmatched, refuse_unmatched, unmatched_counts
 from mcspark.data.keys import check_unique, key_census, supersede
-from mcspark.data.schema import as_numbers
 from mcspark.data.tables import where
 from mcspark.ml.cells import FixedPoint
 from mcspark.ml.groups import category_name, with_categories
@@ -213,12 +214,18 @@ def read_inputs(
     with run.stage("read", "read the schemas"):
         tables = read_schemas(run, families, columns, needs_label=needs_label)
     with_label, split, from_tables = tables.with_label, tables.split, tables.from_tables
-    attributes, numeric = tables.attributes, tables.numeric
+    numeric = [[n for n in names if n in tables.numeric] for names in (tables.keep, *from_tables)]
+    sources: list[ScoredTable | AttributeTable] = [scored, *config.attributes]
+    raw, *attributes = (
+        as_numbers(frame, names, table.format)
+        for frame, names, table in zip((tables.raw, *tables.attributes), numeric, sources, strict=True)
+    )
     source = where(scored)
-    ruled = apply_row_rules(tables.raw, scored, with_label=with_label, keep=tables.keep)
+    ruled = apply_row_rules(raw, scored, with_label=with_label, keep=tables.keep)
     if scored.dedupe:
         ruled = supersede(ruled, scored.key, scored.dedupe.latest_by)
-    with run.stage("check", "check the rows and the keys") as told:
+    checked = faults_told(run.spark, list(zip(sources, numeric, strict=True)))
+    with run.stage("check", "check the rows and the keys") as told, checked:
         report = inspect(ruled, scored, with_label=with_label)
         told.update(rows=report.rows, rejected=report.rejected)
         enforce(
@@ -230,11 +237,9 @@ def read_inputs(
         absent = _check_keys(config, accepted(ruled), attributes)
         if with_label and split.column:
             check_given_split(accepted(ruled), str(scored.label), split.column, source=source)
-    numbers = [as_numbers(f, [n for n in names if n in numeric], t.format)
-               for f, t, names in zip(attributes, config.attributes, from_tables, strict=True)]  # fmt: skip
     clean = accepted(ruled)
     joined = join_attributes(
-        clean, scored.key, list(zip(numbers, config.attributes, strict=True)), from_tables
+        clean, scored.key, list(zip(attributes, config.attributes, strict=True)), from_tables
     )
     frame = _members_alone(with_categories(joined, families), families, from_tables)
     frame = frame.select(
@@ -245,7 +250,7 @@ def read_inputs(
     )
     return Inputs(
         frame, ruled, report, scored, tuple(config.attributes), source, with_label,
-        origins=(clean, *numbers), absent=absent,
+        origins=(clean, *attributes), absent=absent,
         max_rejected_share=config.max_rejected_share, allow_empty=config.allow_empty,
     )  # fmt: skip
 

@@ -222,16 +222,18 @@ class Files:
             False, self._path(path), self._jvm.org.apache.hadoop.fs.Path(folder), True
         )
 
-    def head(self, path: str) -> str | None:
-        """First line of a text file; None if it is empty."""
-        stream = self._system.open(self._path(path))
-        java = self._jvm.java.io
-        reader = java.BufferedReader(java.InputStreamReader(stream, "UTF-8"))
+    def head_bytes(self, path: str, limit: int) -> bytes:
+        """The first bytes of a file, decompressed if its name says so."""
+        where = self._path(path)
+        hadoop, commons = self._jvm.org.apache.hadoop.io.compress, self._jvm.org.apache.commons.io
+        stream = self._system.open(where)
         try:
-            line = reader.readLine()
-            return None if line is None else str(line)
+            codec = hadoop.CompressionCodecFactory(self._conf).getCodec(where)
+            if codec is not None:
+                stream = codec.createInputStream(stream)
+            return bytes(commons.IOUtils.toByteArray(commons.input.BoundedInputStream(stream, limit)))
         finally:
-            reader.close()
+            stream.close()
 
     def write_text(self, path: str, text: str) -> None:
         """Write a UTF-8 file beside its place, then put it there in one step.

@@ -111,3 +111,80 @@ def test_tables_that_do_not_do_are_told(tmp_path):
         write_configuration(table("empty", {"id": [], "score": []}), [good], out)
     with pytest.raises(ConfigurationError, match="attribute table"):
         write_configuration(good, [], out)
+
+
+def written(folder, name, table, suffix=".csv", **how):
+    path = folder / f"{name}{suffix}"
+    table.to_csv(path, index=False, **how)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "how", "csv"),
+    [
+        (".csv.gz", {}, None),
+        (".csv", {"sep": ";"}, {"delimiter": ";"}),
+        (".csv", {"sep": "\t", "encoding": "utf-16"}, {"delimiter": "\t", "encoding": "utf-16"}),
+        (".csv", {"na_rep": "NA"}, None),
+    ],
+)
+def test_a_csv_is_read_as_it_is_written_and_the_configuration_says_how(tmp_path, suffix, how, csv):
+    scored, attributes = people()
+    output = str(tmp_path / "my.yaml")
+    write_configuration(
+        written(tmp_path, "scored", scored, suffix, **how),
+        [written(tmp_path, "attributes", attributes, suffix, **how)],
+        output,
+    )
+    config = load_config(output, environ={})
+    assert (config.scored.score, config.scored.label) == ("p_hat", "outcome")
+    found = [
+        table.csv and table.csv.model_dump(exclude_defaults=True)
+        for table in (config.scored, *config.attributes)
+    ]
+    assert found == [csv, csv]
+
+
+def test_large_numbers_are_written_so_that_the_file_loads(tmp_path):
+    scored, attributes = people()
+    days = pd.date_range("2024-01-01", periods=len(attributes)).strftime("%Y%m%d").astype(int)
+    output = str(tmp_path / "my.yaml")
+    write_configuration(
+        written(tmp_path, "scored", scored),
+        [written(tmp_path, "attributes", attributes.assign(day=[*days[:300], *days[:300]]))],
+        output,
+    )
+    edges = {g.column: g.bins for g in load_config(output, environ={}).groups.columns}["day"]
+    assert edges[0] <= 20240101
+    assert edges[-1] > days[299]
+
+
+def test_codes_with_zeros_are_no_numbers(tmp_path):
+    scored, attributes = people()
+    codes = [f"0{i % 30}" for i in range(len(attributes))]
+    output = str(tmp_path / "my.yaml")
+    write_configuration(
+        written(tmp_path, "scored", scored),
+        [written(tmp_path, "attributes", attributes.assign(area=codes))],
+        output,
+    )
+    assert {g.column: g.bins for g in load_config(output, environ={}).groups.columns}["area"] is None
+
+
+def test_one_file_for_both_tables_and_columns_in_both_are_told(tmp_path):
+    scored, attributes = people()
+    both = scored.merge(attributes, on=["household", "person_id"])
+    output = tmp_path / "my.yaml"
+    path = written(tmp_path, "both", both)
+    with pytest.raises(ConfigurationError, match="is the scored table too"):
+        write_configuration(path, [path], str(output))
+    write_configuration(path, [written(tmp_path, "attributes", attributes)], str(output))
+    assert '# - {column: "age"' in output.read_text()
+    assert "also in" in output.read_text()
+
+
+def test_decimal_commas_are_named(tmp_path):
+    scored, attributes = people()
+    path = written(tmp_path, "scored", scored[["household", "person_id", "p_hat"]], sep=";", decimal=",")
+    with pytest.raises(ContractError, match=r"\['p_hat'\] have decimal commas"):
+        write_configuration(path, [written(tmp_path, "attributes", attributes)], str(tmp_path / "o.yaml"))

@@ -1,0 +1,129 @@
+"""CSV files as spreadsheets, statistics packages and databases write them: right values, or a sentence."""
+
+from __future__ import annotations
+
+import gzip
+
+import pandas as pd
+import pytest
+
+from mcspark.config import AttributeTable, ScoredTable
+from mcspark.data.contract import FAULTS, apply_row_rules
+from mcspark.data.csv_faults import faults_told
+from mcspark.data.csv_reader import as_numbers
+from mcspark.data.keys import supersede
+from mcspark.data.tables import read_table
+from mcspark.errors import ContractError
+
+
+@pytest.fixture
+def read(spark, tmp_path):
+    """Rows of a CSV of this content, with the columns that must be numbers."""
+
+    def rows(content: str | bytes, numbers=(), name="part.csv", **options):
+        data = content.encode() if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        table = AttributeTable(path=str(tmp_path), key=["k"], format="csv", csv=options or None)
+        with faults_told(spark, [(table, numbers)]):
+            return sorted(map(tuple, as_numbers(read_table(spark, table), numbers, "csv").collect()))
+
+    return rows
+
+
+def test_a_line_break_inside_quotes_is_part_of_the_value(read):
+    assert read('k,a\n1,"x\ny"\n2,"z\r\n,"\n') == [("1", "x\ny"), ("2", "z\r\n,")]
+
+
+def test_a_compressed_file_has_its_own_header(read):
+    assert read("k,a\n01,x\n", name="part.csv.gz") == [("01", "x")]
+
+
+def test_semicolons_tabs_other_quotes_and_encodings_are_options(read):
+    assert read("k;a\n1;'é;'\n".encode("cp1252"), delimiter=";", quote="'", encoding="windows-1252") == [
+        ("1", "é;")
+    ]
+    assert read("k\ta\n1\té\n".encode("utf-16"), delimiter="\t", encoding="utf-16") == [("1", "é")]
+    assert read('k,a\n1,"x\\"y"\n', escape="\\") == [("1", 'x"y')]
+    assert read('k,a\n1,x"y\n', quote=None) == [("1", 'x"y')]
+
+
+def test_missing_values_are_null_by_every_usual_text_and_by_ones_own(read):
+    assert read("k,a\n1,NA\n2,\n3,NULL\n4,nan\n5,none\n") == [
+        *((k, None) for k in "1234"), ("5", "none")
+    ]  # fmt: skip
+    assert read("k,a\n1,NA\n2,-9\n", null_values=["-9"]) == [("1", "NA"), ("2", None)]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("k,a,b\n1,2\n3,4,5\n6\n", r"2 line\(s\) with not 3 values.*'1,2' in file:.*part\.csv"),
+        ("k,a,b\n1,Smith, Jones,2\n", r"1 line\(s\) with not 3 values.*Smith, Jones"),
+        ('k,a,b\n1,"x,2\n3,4,5\n', r"1 line\(s\) with not 3 values, or a quote that is not closed"),
+        ('k,a,b\n1,2,"x\n3,4,5\n6,7,8\n', r"1 line\(s\) with a quote that is not closed"),
+        ('k,a,b\n1,"x"y,2\n', r"1 line\(s\) with a quote inside quotes that is not escaped"),
+        (b"k,a,b\n1,2,3\n4,5,\xe9\n", r"byte 16 is not utf-8; set csv: \{encoding"),
+        (
+            b"k,a,b\n" + b"1,2,3\n" * 50_000 + b"4,5,\xe9\n",
+            r"1 line\(s\) with bytes that are not utf-8; set csv.encoding",
+        ),
+        ("k;a;b\n1;2;3\n", r"the delimiter seems to be ';'"),
+    ],
+)
+def test_lines_that_do_not_fit_are_refused_with_their_text_and_count(read, content, words):
+    with pytest.raises(ContractError, match=words):
+        read(content)
+
+
+def test_ages_with_decimal_commas_and_words_are_refused_and_null_values_mend_it(read):
+    text = "k;age\n1;34,5\n2;17,0\n3;unknown\n"
+    with pytest.raises(
+        ContractError, match=r"(?s)3 line\(s\) with age is no number.*2 value\(s\) of age have"
+    ):
+        read(text, ["age"], delimiter=";")
+    assert read("k,age\n1,34.5\n3,unknown\n", ["age"], null_values=["unknown"]) == [("1", 34.5), ("3", None)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "latest"),
+    [
+        (["9", "10", "2"], "10"),
+        (["9007199254740993", "9007199254740992", ""], "9007199254740993"),
+        (["2026-01-31", "2026-02-01", "2025-12-31"], "2026-02-01"),
+        (["2026-01-31T10:00:00+02:00", "2026-01-31 09:00:00Z", "NA"], "2026-01-31 09:00:00Z"),
+        (["31.01.2026", "01.02.2026", ""], None),
+        (["2026-01-31", "20260201", ""], None),
+    ],
+)
+def test_the_latest_row_of_a_csv_is_latest_by_value(spark, tmp_path, texts, latest):
+    table = pd.DataFrame({"k": "a", "score": 0.5, "at": texts})
+    table.to_csv(tmp_path / "part.csv", index=False)
+    scored = ScoredTable(path=str(tmp_path), key=["k"], label=None, format="csv", dedupe={"latest_by": "at"})
+    rows = apply_row_rules(read_table(spark, scored), scored, keep=["at"])
+
+    def kept():
+        with faults_told(spark, [(scored, [])]):
+            return [row["at"] for row in supersede(rows, ["k"], "at").where(f"{FAULTS} = 0").collect()]
+
+    if latest is None:
+        with pytest.raises(ContractError, match="at is text and orders nothing in time"):
+            kept()
+    else:
+        assert kept() == [latest]
+
+
+def test_a_job_on_csv_tables_refuses_and_publishes_nothing(world, people):
+    for name, columns in (
+        ("s", ["house", "person", "score", "label", "w"]),
+        ("a", ["house", "person", "sex", "age", "job"]),
+    ):
+        people[columns].to_csv(world.root / f"{name}.csv", index=False)
+    with (world.root / "a.csv").open("a") as file:
+        file.write("x,1,2,old,b\n")
+    key = ["house", "person"]
+    sections = {
+        "scored": {"path": str(world.root / "s.csv"), "format": "csv", "key": key, "weight": "w"},
+        "attributes": [{"path": str(world.root / "a.csv"), "format": "csv", "key": key}],
+        "groups": {"columns": [{"column": "age", "bins": [0, 40, 120]}], "predicates": []},
+    }
+    world.refused(r"a\.csv: 1 line\(s\) with age is no number, such as 'x,1,2,old,b'", 3, "audit", **sections)
