@@ -43,7 +43,9 @@ class GroupColumn(Section):
     bins: Annotated[tuple[float, ...], AsTuple, AfterValidator(_check_bins)] | None = Field(
         None, description="Edges; bins are closed on the left and open on the right."
     )
-    divide_by: float | None = Field(None, gt=0, description="Group by floor(column / divide_by).")
+    divide_by: float | None = Field(
+        None, gt=0, description="Group by floor(column / divide_by), in decimals: 0.6 is six times 0.1."
+    )
 
     @field_validator("divide_by")
     @classmethod

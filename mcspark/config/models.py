@@ -186,8 +186,12 @@ class Config(Section):
     allow_empty: bool = Field(
         False, description="An empty input replaces the output by an empty one, instead of being refused."
     )
-    max_rejected_share: float = Field(
-        1.0, ge=0, le=1, description="Refuse the run if more than this share of the rows is rejected."
+    max_rejected_share: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Refuse the run if more than this share of the rows, or of the labelled rows for their "
+        "labels, is rejected. Null: 0.01, and 20 rows in any case. Rows that dedupe supersedes do not count.",
     )
 
     @model_validator(mode="before")

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 from mcspark.data.names import shown
+from mcspark.data.rejection import (
+    FAULTS_OF_LABELS,
+    Range,
+    Values,
+    label_guess,
+    refuse_class,
+    refuse_share,
+    score_guess,
+)
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
 from mcspark.runtime.columns import column
@@ -26,6 +36,9 @@ FAULTS = "__faults"
 
 _CLIPPED = "__clipped"
 _NEGATIVE = "__negative"
+_CODE = "__code"
+_MOST_CODE = 1000
+"""Labels that are whole numbers up to this one are told apart; what is further out is no code."""
 
 REASONS = (
     "null_key",
@@ -48,7 +61,12 @@ def reasons_of(faults: int) -> list[str]:
 
 
 def apply_row_rules(
-    df: DataFrame, scored: ScoredTable, *, with_label: bool = True, keep: Sequence[str] = ()
+    df: DataFrame,
+    scored: ScoredTable,
+    *,
+    with_label: bool = True,
+    judge_label: bool = True,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Key, score, label and weight as doubles, the columns to keep, and the faults of each row.
 
@@ -63,6 +81,8 @@ def apply_row_rules(
         Names of the columns.
     with_label : bool
         False leaves the label out, as for a table to be scored only.
+    judge_label : bool
+        False passes the label through, whatever it is: nothing is learned from it.
     keep : sequence of str
         Further columns, passed through.
     """
@@ -79,13 +99,15 @@ def apply_row_rules(
     if with_label and scored.label:
         label = _number(scored.label)
         values[scored.label] = _within_range(label)
-        faults |= _value_faults("label", scored.label)
-        faults["label_out_of_range"] = _outside(label)
+        if judge_label:
+            faults |= _value_faults("label", scored.label)
+            faults["label_out_of_range"] = _outside(label)
         clipped.append(_is_noise(label))
     if scored.weight:
         values[scored.weight] = _number(scored.weight)
         faults |= {"weight_null": column(scored.weight).isNull()} | _value_faults("weight", scored.weight)
         negative = F.coalesce(_number(scored.weight) < 0, F.lit(False))
+    percent = {f"__percent_{i}": _percent(df, name) for i, name in enumerate(_texts(scored, with_label))}
     bits = [F.when(fault, F.lit(bit(reason))).otherwise(F.lit(0)) for reason, fault in faults.items()]
     passed = [name for name in dict.fromkeys((*scored.key, *keep)) if name not in values]
     return df.select(
@@ -94,7 +116,18 @@ def apply_row_rules(
         reduce(Column.bitwiseOR, bits).alias(FAULTS),
         _any(clipped).alias(_CLIPPED),
         negative.alias(_NEGATIVE),
+        *(value.alias(name) for name, value in percent.items()),
     )
+
+
+def _texts(scored: ScoredTable, with_label: bool) -> tuple[str, ...]:
+    return (scored.score, scored.label) if with_label and scored.label else (scored.score,)
+
+
+def _percent(df: DataFrame, name: str) -> Column:
+    if not isinstance(df.schema[name].dataType, StringType):
+        return F.lit(False)
+    return F.coalesce(column(name).rlike("%\\s*$"), F.lit(False))
 
 
 def _any(conditions: Iterable[Column]) -> Column:
@@ -135,7 +168,7 @@ def _within_range(value: Column) -> Column:
 
 def accepted(df: DataFrame) -> DataFrame:
     """The rows without a fault, and without the working columns."""
-    return df.where(column(FAULTS) == 0).drop(FAULTS, _CLIPPED, _NEGATIVE)
+    return df.where(column(FAULTS) == 0).drop(FAULTS, _CLIPPED, _NEGATIVE, "__percent_0", "__percent_1")
 
 
 def rejected(df: DataFrame, key: Sequence[str], source: str) -> DataFrame:
@@ -161,6 +194,15 @@ class RowReport:
         Rows by reason; a row with two reasons counts in both.
     weight, weight_sq : float
         Sums over the accepted rows with a label, of weights (1 if there are none) and of their squares.
+    heaviest : float
+        The largest of these weights.
+    positive : int
+        Accepted rows with a label and a weight above 0.
+    superseded : int
+        Rows that a later one of their key replaces: rejected, as was asked for.
+    with_label, label_faults : int
+        Rows in that have any label, and those of them with a fault in it.
+    score, label : Values
     """
 
     rows: int
@@ -172,6 +214,13 @@ class RowReport:
     reasons: Mapping[str, int]
     weight: float = 0.0
     weight_sq: float = 0.0
+    heaviest: float = 0.0
+    positive: int = 0
+    superseded: int = 0
+    with_label: int = 0
+    label_faults: int = 0
+    score: Values = field(default_factory=Values)
+    label: Values = field(default_factory=Values)
 
     @property
     def rejected(self) -> int:
@@ -184,7 +233,10 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
     labelled = column(scored.label).isNotNull() if with_label and scored.label else F.lit(False)
     positive = column(scored.weight) > 0 if scored.weight else F.lit(True)
     weight = F.when(labelled, column(scored.weight) if scored.weight else F.lit(1.0))
-    per_fault = df.groupBy(column(FAULTS)).agg(
+    names = _texts(scored, with_label)
+    whole = column(names[-1]).cast("int")
+    is_code = (whole == column(names[-1])) & (F.abs(whole) <= _MOST_CODE) & _has("label_out_of_range")
+    per_fault = df.groupBy(column(FAULTS), F.when(is_code, whole).alias(_CODE)).agg(
         F.count(F.lit(1)).alias("n"),
         F.count_if(labelled).alias("labelled"),
         F.count_if(column(_CLIPPED)).alias("clipped"),
@@ -193,43 +245,90 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         F.count_if(positive & labelled).alias("positive_labelled"),
         F.sum(weight).alias("weight"),
         F.sum(weight * weight).alias("weight_sq"),
-    )
-    found = {int(row[FAULTS]): row.asDict() for row in per_fault.collect()}
-    clean = found.get(0, {})
+        F.max(weight).alias("heaviest"),
+        *(F.count_if(column(f"__percent_{i}")).alias(f"percent_{i}") for i in range(len(names))),
+        *(how(_when_finite(n)).alias(f"{end}_{i}") for i, n in enumerate(names)
+          for end, how in (("low", F.min), ("high", F.max))),
+    )  # fmt: skip
+    rows = [row.asDict() for row in per_fault.collect()]
+    clean = next((row for row in rows if row[FAULTS] == 0), {})
     with_labels = int(clean.get("labelled", 0))
+
+    def count(what: str, *reasons: str) -> int:
+        mask = sum(map(bit, reasons))
+        return sum(int(row[what]) for row in rows if not reasons or row[FAULTS] & mask)
+
+    values = [_values(rows, clean, i) for i in range(len(names))]
     return RowReport(
-        rows=sum(row["n"] for row in found.values()),
+        rows=count("n"),
         accepted=int(clean.get("n", 0)),
         labelled=with_labels,
         clipped=int(clean.get("clipped", 0)),
-        negative=sum(row["negative"] for row in found.values()),
+        negative=count("negative"),
         weighted=int(clean.get("positive_labelled" if with_labels else "positive", 0)),
-        reasons={r: n for r in REASONS if (n := sum(row["n"] for f, row in found.items() if f & bit(r)))},
+        reasons={reason: n for reason in REASONS if (n := count("n", reason))},
         weight=float(clean.get("weight") or 0.0),
         weight_sq=float(clean.get("weight_sq") or 0.0),
+        heaviest=float(clean.get("heaviest") or 0.0),
+        positive=int(clean.get("positive_labelled", 0)),
+        superseded=count("n", "superseded"),
+        # A text that is no number has become null, and is a label all the same.
+        with_label=count("labelled") + count("n", "label_not_numeric"),
+        label_faults=count("n", *FAULTS_OF_LABELS),
+        score=values[0],
+        label=values[1] if len(values) > 1 else Values(),
     )
 
 
+def _has(reason: str) -> Column:
+    return column(FAULTS).bitwiseAND(bit(reason)) != 0
+
+
+def _when_finite(name: str) -> Column:
+    return F.when(_finite(column(name)), column(name))
+
+
+def _values(rows: Sequence[Mapping[str, Any]], clean: Mapping[str, Any], i: int) -> Values:
+    def ends(of: Iterable[Mapping[str, Any]]) -> Range | None:
+        found = [(row[f"low_{i}"], row[f"high_{i}"]) for row in of if row.get(f"low_{i}") is not None]
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
+    codes: dict[int, int] = {}
+    for row in rows if i else ():
+        if row[_CODE] is not None:
+            codes[int(row[_CODE])] = codes.get(int(row[_CODE]), 0) + int(row["n"])
+    percent = sum(int(row[f"percent_{i}"]) for row in rows)
+    return Values(ends(rows), ends([clean]), codes, percent)
+
+
 def refuse_rejected(
-    report: RowReport, *, source: str, max_rejected_share: float = 1.0, allow_empty: bool = False
+    report: RowReport, *, source: str, max_rejected_share: float | None = None, allow_empty: bool = False
 ) -> None:
-    """Refuse a table of which too many rows are rejected, or all of them.
+    """Refuse a table of which too many rows are rejected, or all of them, or a whole class of labels.
 
     Raises
     ------
     ContractError
         With the counts by reason.
     """
-    share = report.rejected / report.rows if report.rows else 0.0
     reasons = ", ".join(f"{reason} {n}" for reason, n in report.reasons.items())
-    if share > max_rejected_share:
-        raise ContractError(
-            f"{source}: {report.rejected} of {report.rows} rows rejected ({share:.2%}, allowed "
-            f"{max_rejected_share:.2%}): {reasons}; correct the rows or raise max_rejected_share"
-        )
+    told = reasons
+    if any(reason.startswith("score_") for reason in report.reasons):
+        told += score_guess(report.score)
+    if report.label_faults:
+        told += label_guess(report.label)
     if not report.accepted and not allow_empty:
-        why = f"all {report.rows} rows are rejected: {reasons}" if report.rows else "it has no rows"
+        why = f"all {report.rows} rows are rejected: {told}" if report.rows else "it has no rows"
         raise ContractError(f"{source}: {why}; set allow_empty to publish an empty output")
+    if report.accepted:
+        refuse_class(report.label, report.reasons.get("label_out_of_range", 0), source)
+    # What dedupe supersedes is rejected as was asked for, and does not count.
+    kept, rows = report.rejected - report.superseded, report.rows - report.superseded
+    if report.accepted or max_rejected_share is not None:
+        refuse_share("rows", kept, rows, max_rejected_share, told, source)
+        refuse_share(
+            "labelled rows", report.label_faults, report.with_label, max_rejected_share, told, source
+        )
 
 
 def enforce(
@@ -238,7 +337,7 @@ def enforce(
     scored: ScoredTable,
     *,
     source: str,
-    max_rejected_share: float = 1.0,
+    max_rejected_share: float | None = None,
     allow_empty: bool = False,
 ) -> None:
     """Refuse a table whose rows break the contract as a whole.
@@ -246,8 +345,9 @@ def enforce(
     Raises
     ------
     ContractError
-        If a weight is negative or no weight is positive; a larger share than ``max_rejected_share`` is
-        rejected; or no row is left and ``allow_empty`` is false.
+        If a weight is negative, no weight is positive, or a few labelled rows hold all the weight; a larger
+        share than ``max_rejected_share`` is rejected (without one, see
+        :data:`mcspark.data.rejection.ALLOWED_SHARE`); or no row is left and ``allow_empty`` is false.
     """
     if report.negative:
         examples = [
@@ -263,3 +363,26 @@ def enforce(
             f"{source}: no {'labelled ' if report.labelled else ''}row has a {scored.weight} above 0, "
             "so nothing counts; correct the weights or leave scored.weight out"
         )
+    _refuse_heaviest(report, df, scored, source)
+
+
+_LEAST_EFFECTIVE = 20
+"""Where a table has more than twice as many labelled rows, they must count like this many equal ones."""
+
+
+def _refuse_heaviest(report: RowReport, df: DataFrame, scored: ScoredTable, source: str) -> None:
+    """Refuse weights of which a few rows have so much that the others say nothing."""
+    if not scored.weight or report.positive <= 2 * _LEAST_EFFECTIVE or not report.heaviest:
+        return
+    share = report.heaviest / report.weight
+    # Squares may be too large for a double; one row's share bounds the effective rows too.
+    effective = min(report.weight / (report.weight_sq / report.weight), 1 / share**2)
+    if effective >= _LEAST_EFFECTIVE:
+        return
+    heavy = df.where((column(FAULTS) == 0) & (column(scored.weight) == report.heaviest))
+    examples = [shown(row) for row in heavy.select(*(column(k) for k in scored.key)).take(5)]
+    raise ContractError(
+        f"{source}: the {report.positive} labelled rows count like {effective:.1f} rows of equal weight; the "
+        f"largest {scored.weight}, {report.heaviest:g}, is {share:.2%} of all weight, such as in "
+        f"{', '.join(examples)}; correct or cap the weights"
+    )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame
+import structlog
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from mcspark.config import AttributeTable
 from mcspark.data.contract import FAULTS, bit
 from mcspark.data.names import shown
+from mcspark.data.rejection import ALLOWED_ROWS
 from mcspark.errors import ContractError
 from mcspark.runtime.columns import column
+
+log = structlog.get_logger(__name__)
 
 UNMATCHED = "__unmatched"
 """Working column: bit i is set on a row that attribute table i does not have."""
@@ -78,6 +82,72 @@ def refuse_unmatched(
                 f"{', '.join(shown(row) for row in examples)}; complete the table, or set on_unmatched to "
                 "unknown or reject"
             )
+
+
+def refuse_no_match(
+    clean: DataFrame,
+    attributes: Sequence[DataFrame],
+    key: Sequence[str],
+    sources: Sequence[str],
+    counts: Sequence[int],
+    rows: int,
+) -> None:
+    """Refuse attribute tables that no row matches, and warn of those that few match: keys of two spellings.
+
+    Parameters
+    ----------
+    clean : DataFrame
+        Accepted scored rows.
+    attributes : sequence of DataFrame
+    key, sources : sequence of str
+        Key columns; names of the attribute tables.
+    counts : sequence of int
+        Rows that each table lacks.
+    rows : int
+        Accepted rows.
+
+    Raises
+    ------
+    ContractError
+        With keys of both sides, if there are more than a few rows.
+    """
+    for frame, source, count in zip(attributes, sources, counts, strict=True):
+        if rows <= ALLOWED_ROWS or count <= rows / 2:
+            continue
+        columns = [column(name) for name in key]
+        scored, known = (side.select(*columns).take(5) for side in (clean, frame))
+        told = f"keys are {_listed(scored)} in the scored table and {_listed(known)} here"
+        told += _difference(scored, known)
+        if count == rows:
+            raise ContractError(
+                f"{source}: no attributes for any of {rows} scored rows; {told}; write the keys of both "
+                "tables alike, or leave the table out"
+            )
+        log.warning("most scored rows have no attributes", table=source, rows=count, of=rows, keys=told)
+
+
+def _listed(keys: Sequence[Row]) -> str:
+    return ", ".join(map(shown, keys)) or "none"
+
+
+_SPELLINGS: dict[str, Callable[[str], str]] = {
+    "one side ends in .0": lambda text: text.removesuffix(".0"),
+    "one side has leading zeros": lambda text: text.lstrip("0"),
+    "one side has blanks around": str.strip,
+    "upper and lower case": str.lower,
+}
+
+
+def _difference(scored: Sequence[Row], known: Sequence[Row]) -> str:
+    """How the spellings differ, where one of them changes all keys of one side and none of the other."""
+    for what, plain in _SPELLINGS.items():
+        changed = [
+            {any(isinstance(v, str) and plain(v) != v for v in row) for row in side}
+            for side in (scored, known)
+        ]
+        if changed in ([{True}, {False}], [{False}, {True}]):
+            return f" ({what})"
+    return ""
 
 
 def mark_unmatched(joined: DataFrame, tables: Sequence[AttributeTable]) -> DataFrame:

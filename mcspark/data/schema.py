@@ -255,6 +255,11 @@ def _is_plain(kind: DataType) -> bool:
     )
 
 
+def has_number(schema: StructType, name: str, table_format: str) -> bool:
+    """Whether there is a column of this name, and it holds numbers."""
+    return name in schema.names and _is_number(schema[name].dataType, table_format)
+
+
 def _is_number(kind: DataType, table_format: str) -> bool:
     return isinstance(kind, NumericType) or (table_format == "csv" and isinstance(kind, StringType))
 

@@ -24,7 +24,15 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from mcspark.core.groups import MAX_GROUPS, Category, Family, FittedGroups, Kind
+from mcspark.core.groups import (
+    LARGEST_EXACT,
+    MAX_GROUPS,
+    Category,
+    Family,
+    FittedGroups,
+    Kind,
+    decimal_ratio,
+)
 from mcspark.core.levels import IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
@@ -198,10 +206,11 @@ def _with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFram
     }
     # Predicates are texts that read the attributes by their names: NaN must be gone from the columns.
     read = {name.lower() for family in families if family.where for name in family.columns}
-    floats = [f.name for f in frame.schema.fields if f.name.lower() in read and _is_float(f.dataType)]
+    kinds = {f.name: f.dataType for f in frame.schema.fields if f.name.lower() in read}
+    floats = [name for name, kind in kinds.items() if _is_float(kind)]
     kept = {f"__given_{i}": column(name) for i, name in enumerate(floats)}
-    without_nan = {name: F.nanvl(column(name), F.lit(None)) for name in floats}
-    frame = frame.withColumns(kept).withColumns(without_nan).withColumns(categories)
+    as_written = {name: _as_written(column(name), kinds[name]) for name in floats}
+    frame = frame.withColumns(kept).withColumns(as_written).withColumns(categories)
     return frame.withColumns(dict(zip(floats, map(column, kept), strict=True))).drop(*kept)
 
 
@@ -280,9 +289,7 @@ def _category(family: Family, kind: DataType | None) -> Column:
     if family.kind == "predicate":
         assert family.where is not None
         return F.coalesce(_condition(family).cast("int"), F.lit(0)).cast("long")
-    value = column(family.column)
-    if _is_float(kind):
-        value = F.nanvl(value, F.lit(None))
+    value = _as_written(column(family.column), kind)
     if family.kind == "value":
         whole = isinstance(kind, IntegralType | BooleanType)
         if any(isinstance(c, int) != whole for c in family.categories):
@@ -300,10 +307,32 @@ def _category(family: Family, kind: DataType | None) -> Column:
             f"but its type is {kind.simpleString() if kind else 'unknown'}"
         )
     if family.kind == "divide":
-        return F.floor(value / F.lit(family.divide_by)).cast("long")
+        return _divided(value.cast("double"), float(family.divide_by or 1))
     assert family.bins is not None
     place = sum(((value >= F.lit(edge)).cast("long") for edge in family.bins[1:-1]), F.lit(0).cast("long"))
     return F.when((value >= F.lit(family.bins[0])) & (value < F.lit(family.bins[-1])), place)
+
+
+def _as_written(value: Column, kind: DataType | None) -> Column:
+    """A number as it is written: the shortest decimal that is this number and no other of its type.
+
+    A float of 32 bits that is written 0.7 is no double 0.7; here it becomes one. NaN is null, -0.0 is 0.0.
+    """
+    if not _is_float(kind):
+        return value
+    if isinstance(kind, FloatType):
+        value = value.cast("string").cast("double")
+    return F.nanvl(value, F.lit(None)) + F.lit(0.0)
+
+
+def _divided(value: Column, divide_by: float) -> Column:
+    """``floor(value / divide_by)`` of the decimals; equal to :func:`mcspark.core.groups.divided`."""
+    top, bottom = decimal_ratio(divide_by)
+    quotient = value / F.lit(divide_by)
+    guess = F.floor(quotient).cast("double")
+    low, high = (step * F.lit(top) / F.lit(bottom) for step in (guess, guess + 1))
+    exact = guess - (value < low).cast("int") + (value >= high).cast("int")
+    return F.when(F.abs(quotient) < F.lit(LARGEST_EXACT), exact).otherwise(guess).cast("long")
 
 
 def _is_float(kind: DataType | None) -> bool:

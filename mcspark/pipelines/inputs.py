@@ -24,7 +24,14 @@ from mcspark.data.contract import (
 )
 from mcspark.data.csv_faults import faults_told
 from mcspark.data.csv_reader import as_numbers
-from mcspark.data.join import UNMATCHED, join_attributes, mark_unmatched, refuse_unmatched, unmatched_counts
+from mcspark.data.join import (
+    UNMATCHED,
+    join_attributes,
+    mark_unmatched,
+    refuse_no_match,
+    refuse_unmatched,
+    unmatched_counts,
+)
 from mcspark.data.keys import check_unique, key_census, supersede
 from mcspark.data.tables import where
 from mcspark.ml.cells import FixedPoint
@@ -75,7 +82,7 @@ class Inputs:
     origins: tuple[DataFrame, ...] = ()
     absent: tuple[int | None, ...] = ()
     kept: bool = False
-    max_rejected_share: float = 1.0
+    max_rejected_share: float | None = None
     allow_empty: bool = False
 
     @property
@@ -101,6 +108,9 @@ class Inputs:
     def refuse_unmatched(self) -> None:
         """Refuse the run if a table with ``on_unmatched: fail`` lacks a row, or others lack too many."""
         refuse_unmatched(self.frame, self.scored.key, self.tables, self.unmatched)
+        clean, *attributes = self.origins
+        sources = [where(table) for table in self.tables]
+        refuse_no_match(clean, attributes, self.scored.key, sources, self.unmatched, self.report.accepted)
         if self.rejected_unmatched:
             reasons = {**self.report.reasons, "unmatched": self.rejected_unmatched}
             report = replace(self.report, accepted=self.n_accepted, reasons=reasons)
@@ -221,7 +231,7 @@ def read_inputs(
         for frame, names, table in zip((tables.raw, *tables.attributes), numeric, sources, strict=True)
     )
     source = where(scored)
-    ruled = apply_row_rules(raw, scored, with_label=with_label, keep=tables.keep)
+    ruled = apply_row_rules(raw, scored, with_label=with_label, judge_label=needs_label, keep=tables.keep)
     if scored.dedupe:
         ruled = supersede(ruled, scored.key, scored.dedupe.latest_by)
     checked = faults_told(run.spark, list(zip(sources, numeric, strict=True)))

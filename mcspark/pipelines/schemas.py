@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from mcspark.config import Config, ScoredTable, Split
 from mcspark.core.groups import Family
-from mcspark.data.schema import check_attribute_schema, check_scored_schema, resolve_columns
+from mcspark.data.schema import check_attribute_schema, check_scored_schema, has_number, resolve_columns
 from mcspark.data.tables import read_table, where
 from mcspark.errors import ConfigurationError
 from mcspark.pipelines.run import Run
@@ -78,7 +78,9 @@ def read_schemas(
     given = [*_used(scored, with_label=True), *_extra(config, config.split), *columns]
     raw = read_table(run.spark, scored, given)
     attributes = tuple(read_table(run.spark, table, [*table.key, *columns]) for table in config.attributes)
-    with_label = bool(scored.label) and (needs_label or scored.label in raw.columns)
+    # Scoring passes a label through, and leaves out one that is no number.
+    label = scored.label
+    with_label = label is not None and (needs_label or has_number(raw.schema, label, scored.format))
     used = _used(scored, with_label)
     from_scored, from_tables = resolve_columns(columns, raw.columns, scored.key, attributes, scored.label)
     split = config.split

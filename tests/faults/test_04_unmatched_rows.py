@@ -67,6 +67,25 @@ def test_too_many_are_refused(torn):
     )
 
 
+def test_keys_of_another_spelling_match_nothing_and_are_refused_with_both(world):
+    """Identifiers 1 beside 1.0, as a column with a gap is written: once a run without attributes, exit 0."""
+    world.change("attributes", lambda t: t.assign(house=t["house"] + ".0"))
+    for name in ("unknown", "reject"):
+        world.refused(
+            r"no attributes for any of 240 scored rows; keys are \(house='00\d+', .* and "
+            r"\(house='00\d+\.0', .*one side ends in \.0",
+            job="audit",
+            attributes=policy(world, name),
+        )
+
+
+def test_few_matches_are_a_warning_with_keys_of_both_sides(world):
+    world.change("attributes", lambda t: t.assign(house=t["house"].where(t.index < 100, t["house"] + " ")))
+    done = world.ran("audit", attributes=policy(world, "unknown"))
+    assert list(done.summary["unmatched"].values()) == [140]
+    assert "most scored rows have no attributes" in done.log
+
+
 def check_log(done):
     line = next(x for x in done.log.splitlines() if "attributes without scores are not used" in x)
     assert "rows=5" in line

@@ -29,7 +29,18 @@ def spoilt(world, people):
     return world
 
 
-@pytest.mark.parametrize("job", ["score", "calibrate"])
+def test_scoring_passes_labels_through_unjudged(spoilt, people):
+    """Nothing is learned from them: their rows are scored, and a label of text is left out."""
+    done = spoilt.ran("score")
+    others = [reason for reason in BAD.values() if not reason.startswith("label")]
+    assert done.summary["rejected_by_reason"] == pd.Series(others).value_counts().to_dict()
+    assert done.summary["rows"]["scored"] == len(people) - len(others)
+    assert np.isinf(spoilt.output(done)["label"]).sum() == 2
+    spoilt.write("scored", people[["house", "person", "score", "w"]].assign(label="yes"))
+    assert "label" not in spoilt.output(spoilt.ran("score"))
+
+
+@pytest.mark.parametrize("job", ["calibrate"])
 def test_each_is_rejected_by_its_reason_and_no_metric_is_nan(spoilt, people, job):
     done = spoilt.ran(job, calibrator={"method": "multiaccuracy"})
     expected = pd.Series(list(BAD.values())).value_counts().to_dict()

@@ -69,3 +69,21 @@ def test_weight_two_is_the_row_twice(world, people):
     two = world.output(twice)
     two = two[~two["house"].str.startswith("z")].reset_index(drop=True)
     np.testing.assert_allclose(two["calibrated_score"], one["calibrated_score"], rtol=0, atol=1e-12)
+
+
+def test_a_weight_that_outweighs_all_others_is_refused_with_its_share(world):
+    world.change("scored", lambda t: t.assign(w=np.where(t.index == 5, 1e30, t["w"])))
+    told = r"count like 1\.0 rows of equal weight; the largest w, 1e\+30, is 100\.00% of all weight"
+    for job in ("audit", "calibrate"):
+        world.refused(told, job=job)
+
+
+def test_weights_of_any_range_give_numbers(world):
+    """What weighs next to nothing contributes next to nothing."""
+    world.change("scored", lambda t: t.assign(w=np.where(t.index % 2, 1.0, 1e-14)))
+    done = world.ran("audit", evaluation={"levels": [5, 10], "draws": 10, "min_group_rows": 1})
+    found = done.summary["metrics"]["before"]
+    assert found["loss"] > 0
+    for level in found["by_level"].values():
+        assert level["mc_error"] > 0
+        assert level["noise_floor"] > 0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from math import floor
+
 import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
-from mcspark.core.groups import Family, FittedGroups
+from mcspark.core.groups import Family, FittedGroups, divided
 from mcspark.errors import ContractError
 from mcspark.ml import groups as groups_module
 from mcspark.ml.groups import (
@@ -61,6 +64,36 @@ def test_divide_by_rounds_down(spark):
     frame = spark.createDataFrame(list(enumerate(codes)), "id int, OCCP int")
     fitted = fit(frame, {"min_share": 0, "columns": [{"column": "OCCP", "divide_by": 100}]})
     assert members(frame, fitted) == {"OCCP/100=-1": [4], "OCCP/100=0": [0, 1], "OCCP/100=1": [2, 3]}
+
+
+@pytest.mark.parametrize("kind", ["double", "float", "decimal(6,3)", "string"])
+def test_numbers_are_the_decimals_that_they_are_written_as(spark, kind):
+    """The doubles 0.3 / 0.1, 0.6 / 0.1 and 0.7 / 0.1 are below 3, 6 and 7, and the float 0.7 is below 0.7."""
+    values = [i / 10 for i in range(-12, 13)] + [0.699, 0.7001, 12.345]
+    rows = [(i, f"{v:g}") for i, v in enumerate(values)]
+    frame = spark.createDataFrame(rows, "id int, t string").selectExpr("id", f"cast(t as {kind}) as x")
+    section = {"min_share": 0, "columns": [{"column": "x", "divide_by": 0.1}]}
+    expected = [floor(Decimal(text) / Decimal("0.1")) for _, text in rows]
+    stored = np.array([float(t) for _, t in rows], dtype=np.float32 if kind == "float" else np.float64)
+    if kind.startswith("decimal"):  # 0.7001 has too many digits
+        expected[-2] = 7
+    assert divided(stored, 0.1).tolist() == expected
+    found = with_categories(frame, GroupSet.from_config(section).families).orderBy("id")
+    assert [row[category_name(0)] for row in found.collect()] == expected
+    if kind != "string":
+        bins = {"min_share": 0, "columns": [{"column": "x", "bins": [0, 0.3, 0.7, 0.9, 100]}]}
+        inside = members(frame, fit(frame, bins))
+        assert [values[i] for i in inside["x=[0.7,0.9)"]] == [0.7, 0.8, 0.7001]
+    where = {"min_share": 0, "predicates": [{"name": "p", "where": "x = 0.7 OR x IN (0.3, -0.1)"}]}
+    assert [values[i] for i in members(frame, fit(frame, where))["p"]][:3] == [-0.1, 0.3, 0.7]
+
+
+def test_a_float_is_in_the_category_that_a_double_made(spark):
+    rows = spark.createDataFrame([(0, 0.7), (1, -0.0), (2, 0.0), (3, 100.0)], "id int, dose double")
+    fitted = fit(rows, {"min_share": 0, "columns": [{"column": "dose"}]})
+    expected = {"dose=0.0": [1, 2], "dose=0.7": [0], "dose=100.0": [3]}
+    assert members(rows, fitted) == expected
+    assert members(rows.withColumn("dose", F.col("dose").cast("float")), fitted) == expected
 
 
 def test_a_missing_attribute_is_in_no_group(spark):

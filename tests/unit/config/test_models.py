@@ -45,7 +45,7 @@ def test_defaults():
     }  # fmt: skip
     assert plain["gate"] == {"max_mc_error": None, "must_improve": True}
     assert (plain["output"], plain["model"], plain["report"]) == (None, None, None)
-    assert (plain["allow_empty"], plain["max_rejected_share"]) == (False, 1.0)
+    assert (plain["allow_empty"], plain["max_rejected_share"]) == (False, None)
 
 
 GROUPS = {
