@@ -195,10 +195,11 @@ def session(disk: Disk) -> Any:
         return Table("", sum(name.startswith("part-") for name in names))
 
     reader = SimpleNamespace(parquet=parquet)
+    reader.schema = reader.option = lambda *_: reader
     return SimpleNamespace(
         _jvm=java,
         _jsparkSession=SimpleNamespace(sessionState=lambda: state),
-        read=SimpleNamespace(schema=lambda schema: reader),
+        read=reader,
         sparkContext=SimpleNamespace(defaultParallelism=2),
     )
 
