@@ -76,8 +76,8 @@ def parse_claim(text: str) -> Claim:
     texts = (claim.run_id, claim.part, process.host, process.table)
     if not all(isinstance(text, str) for text in texts) or type(claim.holds) is not bool:
         raise ValueError("its parts are of the wrong type")
-    numbers = {process.pid: range(1, 2**31), process.started: range(2**63)}
-    if not all(type(number) is int and number in known for number, known in numbers.items()):
+    numbers = ((process.pid, range(1, 2**31)), (process.started, range(2**63)))
+    if not all(type(number) is int and number in known for number, known in numbers):
         raise ValueError("it names no process")
     if any(folder in ("..", "") for folder in claim.part.split("/")) and claim.part:
         raise ValueError("it names no part of a table")

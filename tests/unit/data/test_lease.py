@@ -159,6 +159,10 @@ BROKEN = [
     json.dumps({"run_id": 1, "process": 2}),
 ]
 GOOD = asdict(Claim("dead", "", True, this_process()))
+BROKEN += [
+    json.dumps(GOOD | {"process": GOOD["process"] | change})
+    for change in ({"pid": []}, {"pid": 0}, {"pid": 2**31}, {"started": -1}, {"started": "1"}, {"host": 1})
+]
 BROKEN += [json.dumps(GOOD | change) for change in ({"part": "../x"}, {"holds": 1}, {"run_id": "a/b"})]
 
 
