@@ -108,9 +108,13 @@ class Inputs:
     def refuse_unmatched(self) -> None:
         """Refuse the run if a table with ``on_unmatched: fail`` lacks a row, or others lack too many."""
         refuse_unmatched(self.frame, self.scored.key, self.tables, self.unmatched)
-        clean, *attributes = self.origins
-        sources = [where(table) for table in self.tables]
-        refuse_no_match(clean, attributes, self.scored.key, sources, self.unmatched, self.report.accepted)
+        # The other policies refuse or reject such rows by themselves.
+        clean, *origins = self.origins
+        passed = [i for i, table in enumerate(self.tables) if table.on_unmatched == "unknown"]
+        refuse_no_match(
+            clean, [origins[i] for i in passed], self.scored.key, [where(self.tables[i]) for i in passed],
+            [self.unmatched[i] for i in passed], self.report.accepted,
+        )  # fmt: skip
         if self.rejected_unmatched:
             reasons = {**self.report.reasons, "unmatched": self.rejected_unmatched}
             report = replace(self.report, accepted=self.n_accepted, reasons=reasons)

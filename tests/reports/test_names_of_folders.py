@@ -44,8 +44,8 @@ def test_a_table_that_commits_by_itself_below_a_folder_of_any_name(spark, tmp_pa
     folder = tmp_path / r"a[1]{b}\c #?* 100%20"
     folder.mkdir()
     place = str(folder / f"{table_format}[1]#")
-    table = by_path(spark, table_format, place, "run")
     for day in ("2026-11-25", "2026-11-26", "2026-11-26"):
+        table = by_path(spark, table_format, place, "run")  # of a run of its own
         table.replace(spark.range(3).selectExpr("id as k", f"'{day}' as ds"), {"ds": day})
     source = ScoredTable(path=place, format=table_format, key=["k"], partition={"ds": "2026-11-26"})
     assert sorted(tuple(row) for row in read_table(spark, source).select("k").collect()) == [(0,), (1,), (2,)]
