@@ -117,7 +117,7 @@ def test_at_every_step_of_a_publication_all_is_old_or_all_is_new(spark, tmp_path
 
 def die_at(spark, folder, monkeypatch, step):
     """A run that is dead from its step-th move or deletion on; whether it came so far."""
-    count = [0]
+    count = [-1_000_000]  # what comes before the publication is not counted
     with monkeypatch.context() as patch:
         for name in ("move", "delete"):
             patch.setattr(Files, name, counted(getattr(Files, name), count, step))

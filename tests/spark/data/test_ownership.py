@@ -7,11 +7,12 @@ import json
 import os
 import re
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from mcspark.data.lease import Lease
 from mcspark.data.manifest import write_manifest
 from mcspark.data.ownership import MARK
 from mcspark.data.sink import Publication, Target
@@ -28,7 +29,9 @@ def contents(folder):
 
 
 def write(spark, target, rows=3, run="r1", home=None, **options):
-    with Publication(spark, run, home) as publication:
+    with ExitStack() as held:
+        lease = held.enter_context(Lease(spark, home, run)) if home else None
+        publication = held.enter_context(Publication(spark, run, lease))
         publication.stage(target, spark.range(rows), rows=rows, **options)
         publication.publish()
 
