@@ -249,7 +249,7 @@ BAD_INPUTS = {
     "no weight": (lambda t: spoilt(t, "scored", lambda f: f.assign(PWGTP=0.0)), "PWGTP above 0"),
     "no rows": (lambda t: without_rows(t / "scored" / "part-0.parquet"), "it has no rows"),
     "a file that is no table": (lambda t: (t / "scored" / "part-0.parquet").write_text("x"),
-                                "scored: cannot be read"),
+                                "scored: part-0.parquet is not a readable Parquet file"),
     "no such folder": (lambda t: (t / "scored").rename(t / "gone"), "no such table"),
 }  # fmt: skip
 
