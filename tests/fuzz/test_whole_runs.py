@@ -1,6 +1,6 @@
 """Whole runs of ``calibrate`` on tables and configurations made from a seed, judged by an oracle of its own.
 
-``MCSPARK_FUZZ=2000 pytest tests/fuzz/test_whole_runs.py`` tries 2,000 pairs (never more); else 25. One
+``MCSPARK_FUZZ=2000 pytest tests/fuzz/test_whole_runs.py`` tries 2,000 pairs (never more), on demand. One
 pair alone, such as one that failed: ``MCSPARK_FUZZ_FROM=SEED MCSPARK_FUZZ=1``.
 """
 
@@ -29,7 +29,7 @@ from oracle import Expected, close, expected, groups_of, keys_of, measured
 from pairs import DAY, Pair, Values, pair
 
 FIRST = int(os.environ.get("MCSPARK_FUZZ_FROM", "0"))
-PAIRS = min(int(os.environ.get("MCSPARK_FUZZ", "25")), 2000)
+PAIRS = min(int(os.environ.get("MCSPARK_FUZZ", "0")), 2000)
 DOCUMENTED = (0, 2, 3, 4)
 OLD_DAY = "2026-11-25"
 
@@ -85,6 +85,7 @@ def old(session: Any, tmp_path_factory: Any) -> dict[bool, Path]:
     for parted in (False, True):
         root = tmp_path_factory.mktemp("old")
         first = next(case for case in map(pair, range(100)) if not case.odd and len(_usable(case)) > 50)
+        first.config["groups"]["min_share"] = 0
         for day in (OLD_DAY, DAY) if parted else (DAY,):
             first.config["output"] = {"path": "table"} | ({"partition": {"ds": day}} if parted else {})
             shutil.rmtree(root / "in", ignore_errors=True)
