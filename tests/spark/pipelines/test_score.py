@@ -110,10 +110,6 @@ def test_every_reason_at_once(spark, calibrated, tmp_path):
         ("score", "NaN", "score_nan"),
         ("score", "Infinity", "score_infinite"),
         ("score", "1.01", "score_out_of_range"),
-        ("label", "yes", "label_not_numeric"),
-        ("label", "NaN", "label_nan"),
-        ("label", "-Infinity", "label_infinite"),
-        ("label", "-0.5", "label_out_of_range"),
         ("w", "", "weight_null"),
         ("w", "many", "weight_not_numeric"),
         ("w", "NaN", "weight_nan"),
@@ -122,7 +118,8 @@ def test_every_reason_at_once(spark, calibrated, tmp_path):
         ("SERIALNO", "2024HU999999999", "unmatched"),
         ("when", "2026-01-01", "superseded"),
     ]
-    assert {reason for *_, reason in bad} == set(REASONS)
+    # Scoring judges no label.
+    assert {reason for *_, reason in bad} == {r for r in REASONS if not r.startswith("label_")}
     for i, (column, value, _) in enumerate(bad):
         good.iloc[i, good.columns.get_loc(column)] = value
     newer = good.iloc[[len(bad) - 1]].assign(when="2026-01-03")  # the last bad row is the older of two
@@ -143,10 +140,10 @@ def test_every_reason_at_once(spark, calibrated, tmp_path):
     assert (rows["scored"], rows["rejected"]) == (len(output), len(rejected))
     assert len(rejected) == len(bad) + 1
     expected = {reason: 1 for *_, reason in bad}
-    expected |= {"score_null": 2, "weight_nan": 2, "label_out_of_range": 2}
+    expected |= {"score_null": 2, "weight_nan": 2}
     assert summary["rejected_by_reason"] == expected
     found = rejected.set_index("SERIALNO")["reasons"]
-    assert sorted(found["2024HU888888888"]) == ["label_out_of_range", "score_null", "weight_nan"]
+    assert sorted(found["2024HU888888888"]) == ["score_null", "weight_nan"]
     assert list(found["2024HU999999999"]) == ["unmatched"]
     assert not output.duplicated(KEY).any()
     assert output["calibrated_score"].between(0, 1).all()
