@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -27,6 +27,7 @@ from mcspark.identifiers import quote_table
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, java_reason, leaf, parent
 from mcspark.runtime.literal import literal_reader
+from mcspark.runtime.settings import setting
 
 log = structlog.get_logger(__name__)
 
@@ -93,15 +94,9 @@ def _only(frame: DataFrame, partition: Mapping[str, str], name: str) -> DataFram
     return frame
 
 
-@contextmanager
-def _partition_values_as_text(spark: SparkSession) -> Iterator[None]:
+def _partition_values_as_text(spark: SparkSession) -> AbstractContextManager[None]:
     """A folder ``st=01`` means the code 01, in a session that its user configured too."""
-    before = spark.conf.get(_INFERENCE)
-    spark.conf.set(_INFERENCE, "false")
-    try:
-        yield
-    finally:
-        spark.conf.set(_INFERENCE, str(before))
+    return setting(spark, _INFERENCE, "false")
 
 
 @dataclass(frozen=True)

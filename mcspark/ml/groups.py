@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
@@ -37,6 +36,7 @@ from mcspark.core.levels import IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
 from mcspark.runtime.columns import column
+from mcspark.runtime.settings import setting
 
 if TYPE_CHECKING:
     from mcspark.config import Groups
@@ -178,22 +178,9 @@ def with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame
         If an attribute has another type than the categories that were chosen before, or no number where
         one is needed, or a condition does not fit the types of its columns.
     """
-    with _nothing_fails(frame.sparkSession):
+    # Spark takes the mode into an expression when it is made.
+    with setting(frame.sparkSession, _ANSI, "false"):
         return _with_categories(frame, families)
-
-
-@contextmanager
-def _nothing_fails(spark: SparkSession) -> Iterator[None]:
-    """What a condition cannot compute (1/0, 'x' as a number) is null, in the session of whoever calls too.
-
-    Spark takes the mode into an expression when it is made.
-    """
-    before = spark.conf.get(_ANSI)
-    spark.conf.set(_ANSI, "false")
-    try:
-        yield
-    finally:
-        spark.conf.set(_ANSI, str(before))
 
 
 def _with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame:
