@@ -12,6 +12,7 @@ from mcspark.config import AttributeTable
 from mcspark.data.contract import FAULTS, bit
 from mcspark.data.names import shown
 from mcspark.data.rejection import ALLOWED_ROWS
+from mcspark.data.tables import where
 from mcspark.errors import ContractError
 from mcspark.runtime.columns import column
 
@@ -78,7 +79,7 @@ def refuse_unmatched(
             lacking = joined.where(column(UNMATCHED).bitwiseAND(1 << i) != 0)
             examples = lacking.select(*(column(name) for name in key)).take(5)
             raise ContractError(
-                f"{table.path or table.table}: no attributes for {count} scored row(s), such as "
+                f"{where(table)}: no attributes for {count} scored row(s), such as "
                 f"{', '.join(shown(row) for row in examples)}; complete the table, or set on_unmatched to "
                 "unknown or reject"
             )
@@ -88,7 +89,7 @@ def refuse_no_match(
     clean: DataFrame,
     attributes: Sequence[DataFrame],
     key: Sequence[str],
-    sources: Sequence[str],
+    tables: Sequence[AttributeTable],
     counts: Sequence[int],
     rows: int,
 ) -> None:
@@ -99,8 +100,9 @@ def refuse_no_match(
     clean : DataFrame
         Accepted scored rows.
     attributes : sequence of DataFrame
-    key, sources : sequence of str
-        Key columns; names of the attribute tables.
+    key : sequence of str
+        Key columns.
+    tables : sequence of AttributeTable
     counts : sequence of int
         Rows that each table lacks.
     rows : int
@@ -111,7 +113,8 @@ def refuse_no_match(
     ContractError
         With keys of both sides, if there are more than a few rows.
     """
-    for frame, source, count in zip(attributes, sources, counts, strict=True):
+    for frame, table, count in zip(attributes, tables, counts, strict=True):
+        source = where(table)
         if rows <= ALLOWED_ROWS or count <= rows / 2:
             continue
         columns = [column(name) for name in key]
@@ -119,9 +122,10 @@ def refuse_no_match(
         told = f"keys are {_listed(scored)} in the scored table and {_listed(known)} here"
         told += _difference(scored, known)
         if count == rows:
+            or_else = {"reject": "set allow_empty to publish an empty output"}
             raise ContractError(
                 f"{source}: no attributes for any of {rows} scored rows; {told}; write the keys of both "
-                "tables alike, or leave the table out"
+                f"tables alike, or {or_else.get(table.on_unmatched, 'leave the table out')}"
             )
         log.warning("most scored rows have no attributes", table=source, rows=count, of=rows, keys=told)
 

@@ -108,12 +108,12 @@ class Inputs:
     def refuse_unmatched(self) -> None:
         """Refuse the run if a table with ``on_unmatched: fail`` lacks a row, or others lack too many."""
         refuse_unmatched(self.frame, self.scored.key, self.tables, self.unmatched)
-        # The other policies refuse or reject such rows by themselves.
         clean, *origins = self.origins
-        passed = [i for i, table in enumerate(self.tables) if table.on_unmatched == "unknown"]
+        judged = {"unknown"} if self.allow_empty else {"unknown", "reject"}
+        left = [i for i, table in enumerate(self.tables) if table.on_unmatched in judged]
         refuse_no_match(
-            clean, [origins[i] for i in passed], self.scored.key, [where(self.tables[i]) for i in passed],
-            [self.unmatched[i] for i in passed], self.report.accepted,
+            clean, [origins[i] for i in left], self.scored.key, [self.tables[i] for i in left],
+            [self.unmatched[i] for i in left], self.report.accepted,
         )  # fmt: skip
         if self.rejected_unmatched:
             reasons = {**self.report.reasons, "unmatched": self.rejected_unmatched}

@@ -20,7 +20,7 @@ def all_rejected(world):
 
 def all_unmatched(world):
     world.change("attributes", lambda t: t.assign(house="x" + t["house"]))
-    return "all 240 rows are rejected: unmatched 240", 240
+    return "no attributes for any of 240 scored rows", 240
 
 
 HOW = [no_rows, all_rejected, all_unmatched]
