@@ -8,11 +8,11 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from mcspark.benchmark.training import Rows, train_lightgbm
-from mcspark.core.calibration_error import calibration_error
-from mcspark.core.cells import Cells, Role
-from mcspark.core.levels import MAX_DEPTH, FloatArray, ScoreBins, base_levels, level_index, level_value
-from mcspark.core.rounds import fit_stages
-from mcspark.core.training_table import TreeSettings
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.levels import MAX_DEPTH, FloatArray, ScoreBins, base_levels, level_index, level_value
+from mcspark.core.metrics.calibration_error import calibration_error
+from mcspark.core.training.rounds import fit_stages
+from mcspark.core.training.training_table import TreeSettings
 from mcspark.ml.trees import SynapseTrainer
 
 GRIDS = (10, 20, 75)

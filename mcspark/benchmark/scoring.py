@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from mcspark.benchmark.clock import Clock
 from mcspark.benchmark.features import with_features
 from mcspark.benchmark.work import Work
-from mcspark.core.lightgbm_text import parse_trees
+from mcspark.core.model.lightgbm_text import parse_trees
 from mcspark.ml.groups import with_categories
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated

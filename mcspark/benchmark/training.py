@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 
 from mcspark.benchmark.features import memberships, with_features
 from mcspark.benchmark.work import Work
-from mcspark.core.cells import Cells, Role
-from mcspark.core.groups import FittedGroups
-from mcspark.core.levels import FloatArray, IntArray, base_levels
-from mcspark.core.training_table import TreeSettings
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.cells.levels import FloatArray, IntArray, base_levels
+from mcspark.core.training.training_table import TreeSettings
 from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from mcspark.acs.columns import KEY
 from mcspark.benchmark.population import ATTRIBUTES, Population
 from mcspark.config import Config
-from mcspark.core.metrics import Metrics
+from mcspark.core.metrics.metrics import Metrics
 from mcspark.ml.cells import FixedPoint, make_cells
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.working import WORKING

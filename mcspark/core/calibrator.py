@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from mcspark.core.additive import BoolArray
-from mcspark.core.levels import FloatArray, IntArray
-from mcspark.core.solvers.lsboost import LsboostFit
-from mcspark.core.solvers.mcboost import McboostFit
-from mcspark.core.solvers.multiaccuracy import MultiaccuracyFit
-from mcspark.core.solvers.squarelev import SquarelevFit
-from mcspark.core.stages import Stages
+from mcspark.core.baselines.lsboost import LsboostFit
+from mcspark.core.baselines.mcboost import McboostFit
+from mcspark.core.baselines.multiaccuracy import MultiaccuracyFit
+from mcspark.core.baselines.squarelev import SquarelevFit
+from mcspark.core.cells.levels import FloatArray, IntArray
+from mcspark.core.model.additive import BoolArray
+from mcspark.core.model.stages import Stages
 
 
 class SignatureCalibrator(Protocol):
@@ -35,7 +35,7 @@ class SignatureCalibrator(Protocol):
 
 
 _STAGES = ("trees", "none")
-"""Methods whose calibrator is :class:`~mcspark.core.stages.Stages`; ``none`` has no stage."""
+"""Methods whose calibrator is :class:`~mcspark.core.model.stages.Stages`; ``none`` has no stage."""
 
 _FITS: dict[str, Callable[[Mapping[str, Any]], SignatureCalibrator]] = {
     "multiaccuracy": MultiaccuracyFit.from_dict,

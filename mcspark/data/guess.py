@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from mcspark.config.csv_text import CsvText
-from mcspark.core.levels import FloatArray
+from mcspark.core.cells.levels import FloatArray
 from mcspark.data.csv_sample import is_csv, sample_csv
 from mcspark.data.layout import is_machinery
 from mcspark.data.listing import lake_of, list_table

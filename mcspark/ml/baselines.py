@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 from pyspark.ml import Estimator
 from pyspark.sql import DataFrame
 
+from mcspark.core.baselines.lsboost import fit_lsboost
+from mcspark.core.baselines.mcboost import fit_mcboost
+from mcspark.core.baselines.multiaccuracy import PENALTIES, fit_multiaccuracy
+from mcspark.core.baselines.squarelev import fit_squarelev
 from mcspark.core.calibrator import SignatureCalibrator
-from mcspark.core.cells import Cells, Role
-from mcspark.core.groups import FittedGroups
-from mcspark.core.solvers.lsboost import fit_lsboost
-from mcspark.core.solvers.mcboost import fit_mcboost
-from mcspark.core.solvers.multiaccuracy import PENALTIES, fit_multiaccuracy
-from mcspark.core.solvers.squarelev import fit_squarelev
-from mcspark.core.stages import Stages
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.model.stages import Stages
 from mcspark.errors import ContractError
 from mcspark.ml.converters import above_zero, penalties, whole
 from mcspark.ml.fit_summary import FitSummary, trees_of
@@ -108,7 +108,7 @@ class Uncalibrated(Baseline):
     }
 )
 class Multiaccuracy(Baseline):
-    """A linear model of the groups on top of the score (see ``core.solvers.multiaccuracy``).
+    """A linear model of the groups on top of the score (see ``core.baselines.multiaccuracy``).
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Multiaccuracy(Baseline):
     }
 )
 class MCBoost(Baseline):
-    """Patches the worst (group, level) again and again (see ``core.solvers.mcboost``).
+    """Patches the worst (group, level) again and again (see ``core.baselines.mcboost``).
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class MCBoost(Baseline):
     }
 )
 class LSBoost(Baseline):
-    """A weak tree of the groups on every level set, round after round (see ``core.solvers.lsboost``).
+    """A weak tree of the groups on every level set, round after round (see ``core.baselines.lsboost``).
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class LSBoost(Baseline):
     }
 )
 class SquareLev(Baseline):
-    """SquareLev.R with exact trees of depth 2 (see ``core.solvers.squarelev``).
+    """SquareLev.R with exact trees of depth 2 (see ``core.baselines.squarelev``).
 
     Parameters
     ----------

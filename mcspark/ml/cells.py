@@ -15,9 +15,9 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.core.cells import SUMS, Cells, Role
-from mcspark.core.groups import Family, FittedGroups, distinct_rows
-from mcspark.core.levels import MAX_DEPTH, IntArray, ScoreBins
+from mcspark.core.cells.cells import SUMS, Cells, Role
+from mcspark.core.cells.groups import Family, FittedGroups, distinct_rows
+from mcspark.core.cells.levels import MAX_DEPTH, IntArray, ScoreBins
 from mcspark.errors import ContractError, McsparkError
 from mcspark.ml.groups import GroupSet, category_name, signature_of, word_names
 from mcspark.ml.levels import level_column, with_bin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mcspark.core.stages import Stages
+from mcspark.core.model.stages import Stages
 
 CURVE_COLUMNS = ("stage", "link", "group", "lower", "upper", "correction")
 PAIR_COLUMNS = ("stage", "link", "first", "second", "correction")

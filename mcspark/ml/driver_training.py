@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.ml.trees import check_table
 from mcspark.runtime.progress import tell

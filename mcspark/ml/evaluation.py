@@ -11,11 +11,11 @@ from pyspark.ml.evaluation import Evaluator
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.sql import DataFrame
 
-from mcspark.core.calibration_error import level_errors
-from mcspark.core.cells import Cells
-from mcspark.core.groups import FittedGroups
-from mcspark.core.levels import ScoreBins
-from mcspark.core.smooth_ece import group_smooth_ece
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.metrics.calibration_error import level_errors
+from mcspark.core.metrics.smooth_ece import group_smooth_ece
 from mcspark.ml.cells import FixedPoint, ScoredColumns, make_cells
 from mcspark.ml.converters import named, one_of, whole
 from mcspark.ml.groups import GroupSet, with_categories

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mcspark.core.calibrator import SignatureCalibrator
-from mcspark.core.cells import Cells
-from mcspark.core.rounds import Round, Saturation
-from mcspark.core.stages import MAX_STAGES, Stages
+from mcspark.core.cells.cells import Cells
+from mcspark.core.model.stages import MAX_STAGES, Stages
+from mcspark.core.training.rounds import Round, Saturation
 
 _MOST_TEXT = 200
 

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from mcspark.core.groups import (
+from mcspark.core.cells.groups import (
     LARGEST_EXACT,
     MAX_GROUPS,
     Category,
@@ -32,7 +32,7 @@ from mcspark.core.groups import (
     Kind,
     decimal_ratio,
 )
-from mcspark.core.levels import IntArray
+from mcspark.core.cells.levels import IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
 from mcspark.runtime.columns import column
@@ -313,7 +313,7 @@ def _as_written(value: Column, kind: DataType | None) -> Column:
 
 
 def _divided(value: Column, divide_by: float) -> Column:
-    """``floor(value / divide_by)`` of the decimals; equal to :func:`mcspark.core.groups.divided`."""
+    """``floor(value / divide_by)`` of the decimals; equal to :func:`mcspark.core.cells.groups.divided`."""
     top, bottom = decimal_ratio(divide_by)
     quotient = value / F.lit(divide_by)
     guess = F.floor(quotient).cast("double")

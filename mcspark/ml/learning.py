@@ -7,9 +7,9 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.core.cells import Cells, Role
-from mcspark.core.groups import FittedGroups
-from mcspark.core.levels import base_levels
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.cells.levels import base_levels
 from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
 from mcspark.ml.groups import with_categories
 from mcspark.ml.params import CalibratorParams

@@ -1,4 +1,4 @@
-"""Level sets and score bins as Spark columns; equal to :mod:`mcspark.core.levels` for every double."""
+"""Level sets and score bins as Spark columns; equal to :mod:`mcspark.core.cells.levels` for every double."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.core.levels import ScoreBins
+from mcspark.core.cells.levels import ScoreBins
 
 
 def int_array(values: Iterable[int]) -> Column:

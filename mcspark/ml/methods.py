@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcspark.config import Calibrator
-from mcspark.core.training_table import TreeSettings
+from mcspark.core.training.training_table import TreeSettings
 from mcspark.ml.baselines import Baseline, LSBoost, MCBoost, Multiaccuracy, SquareLev, Uncalibrated
 from mcspark.ml.multicalibrator import Multicalibrator
 

@@ -13,12 +13,12 @@ from pyspark.ml import Estimator, Model
 from pyspark.sql import DataFrame, SparkSession
 
 from mcspark.core.calibrator import SignatureCalibrator
-from mcspark.core.cells import Cells
-from mcspark.core.groups import FittedGroups
-from mcspark.core.rounds import Round, StagesFit, check_saturation, fit_stages
-from mcspark.core.stages import Stages
-from mcspark.core.training_curve import CurvePoint, training_curve
-from mcspark.core.training_table import Train, TreeSettings
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.model.stages import Stages
+from mcspark.core.training.rounds import Round, StagesFit, check_saturation, fit_stages
+from mcspark.core.training.training_curve import CurvePoint, training_curve
+from mcspark.core.training.training_table import Train, TreeSettings
 from mcspark.errors import ContractError
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.fit_summary import FitSummary, trees_of
@@ -50,7 +50,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
     predictionCol : str
         Column that the model adds, default ``calibrated_score``.
     learningRate, featureFraction, maxTrees, earlyStoppingRounds, link, minRowsInLeaf, seed
-        See :class:`mcspark.core.training_table.TreeSettings`.
+        See :class:`mcspark.core.training.training_table.TreeSettings`.
     rounds : str or int
         A whole number, or ``auto``.
     refit : bool
@@ -126,7 +126,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         groups : FittedGroups
             The groups that the cells' membership is about.
         train : callable
-            See :data:`mcspark.core.training_table.Train`.
+            See :data:`mcspark.core.training.training_table.Train`.
         saturation : bool
             Whether to run the calibrator once more on its own output and measure the gain.
         """
@@ -187,7 +187,7 @@ class MulticalibratorModel(TreeParams, Model):
     ----------
     fitted : FittedGroups
     calibrator : SignatureCalibrator
-        The arithmetic; :class:`mcspark.core.stages.Stages` for the trees.
+        The arithmetic; :class:`mcspark.core.model.stages.Stages` for the trees.
     method : str
         Which calibrator it is.
     texts : tuple of str
@@ -248,8 +248,8 @@ class MulticalibratorModel(TreeParams, Model):
         -------
         DataFrame
             ``stage`` (from 0), ``trees``, ``fit``, ``early_stopping``, see
-            :class:`mcspark.core.training_curve.CurvePoint`; no rows for a calibrator that is not made of
-            trees.
+            :class:`mcspark.core.training.training_curve.CurvePoint`; no rows for a calibrator that is not
+            made of trees.
 
         Raises
         ------

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from mcspark.config import check_predicate
 from mcspark.core.calibrator import calibrator_from_dict
-from mcspark.core.groups import FittedGroups
-from mcspark.core.stages import MAX_STAGES, Stages
+from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.model.stages import MAX_STAGES, Stages
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.fit_summary import FitSummary
 from mcspark.runtime.files import Files, beside, leaf

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from mcspark.core.cells import Role
-from mcspark.core.groups import FittedGroups
-from mcspark.core.levels import ScoreBins
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.cells.cells import Role
+from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.ml.levels import int_array, with_bin

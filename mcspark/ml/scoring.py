@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 
 from mcspark.core.calibrator import SignatureCalibrator
-from mcspark.core.groups import FittedGroups, distinct_rows
+from mcspark.core.cells.groups import FittedGroups, distinct_rows
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.runtime.archives import quick_to_follow
 from mcspark.runtime.batches import gathered

@@ -17,12 +17,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config import Split
-from mcspark.core.cells import Role
+from mcspark.core.cells.cells import Role
 from mcspark.errors import ContractError
 from mcspark.runtime.columns import column
 
 SPLIT = "split"
-"""The column with the name of the row's :class:`~mcspark.core.cells.Role`; null where unlabelled."""
+"""The column with the name of the row's :class:`~mcspark.core.cells.cells.Role`; null where unlabelled."""
 
 _SEPARATOR = "\x1f"
 _HASH_BITS = 64

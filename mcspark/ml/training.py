@@ -6,7 +6,7 @@ import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import ConfigurationError
 from mcspark.ml import driver_training
 from mcspark.ml.trees import SynapseTrainer

@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from mcspark.core.levels import FloatArray
-from mcspark.core.lightgbm_text import Tree, keep_trees, parse_trees
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.cells.levels import FloatArray
+from mcspark.core.model.lightgbm_text import Tree, keep_trees, parse_trees
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError
 from mcspark.runtime.executors import executors, slots
 from mcspark.runtime.watchdog import time_limit

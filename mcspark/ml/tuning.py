@@ -21,9 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 import structlog
 
-from mcspark.core.cells import Cells
-from mcspark.core.sweep import Setting, Sweep, Trial
-from mcspark.core.training_table import Train
+from mcspark.core.cells.cells import Cells
+from mcspark.core.training.sweep import Setting, Sweep, Trial
+from mcspark.core.training.training_table import Train
 from mcspark.runtime.executors import driver_cores
 from mcspark.runtime.progress import tell
 from mcspark.runtime.untrusted import read_json
@@ -74,7 +74,7 @@ class Engine:
     ----------
     name : str
     train : callable
-        See :data:`mcspark.core.training_table.Train`.
+        See :data:`mcspark.core.training.training_table.Train`.
     in_process : bool
         Whether ``train`` can be sent to another process.
     """

@@ -7,7 +7,7 @@ import re
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.core.cells import Role
+from mcspark.core.cells.cells import Role
 from mcspark.errors import ContractError
 from mcspark.identifiers import folded, quote_identifier
 from mcspark.ml.cells import ScoredColumns

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mcspark.core.cells import Role
-from mcspark.core.metrics import Metrics
+from mcspark.core.cells.cells import Role
+from mcspark.core.metrics.metrics import Metrics
 from mcspark.data.sink import Publication, Target
 from mcspark.errors import GateError
 from mcspark.ml.cells import make_cells

@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from mcspark.config import Config
-from mcspark.core.cells import Cells, Role
-from mcspark.core.levels import base_levels
-from mcspark.core.training_table import Train
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.levels import base_levels
+from mcspark.core.training.training_table import Train
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError

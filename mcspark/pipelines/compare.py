@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from mcspark.config import CompareOutput, Config, required
-from mcspark.core.cells import Cells, Role
-from mcspark.core.levels import MAX_DEPTH, ScoreBins, base_levels
-from mcspark.core.sweep import BUCKETS, PAPER_GRIDS, Limits, Setting, Sweep
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins, base_levels
+from mcspark.core.training.sweep import BUCKETS, PAPER_GRIDS, Limits, Setting, Sweep
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication, Target
 from mcspark.errors import ContractError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mcspark.config import Gate
-from mcspark.core.metrics import Metrics
-from mcspark.core.noise import QUANTILES
+from mcspark.core.metrics.metrics import Metrics
+from mcspark.core.metrics.noise import QUANTILES
 from mcspark.errors import GateError
 
 

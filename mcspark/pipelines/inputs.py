@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config import AttributeTable, Config, ScoredTable, Split
-from mcspark.core.groups import Family
+from mcspark.core.cells.groups import Family
 from mcspark.data.contract import (
     FAULTS,
     RowReport,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcspark.core.cells import Cells
-from mcspark.core.levels import ScoreBins, base_levels
-from mcspark.core.metrics import Metrics, measure
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.levels import ScoreBins, base_levels
+from mcspark.core.metrics.metrics import Metrics, measure
 from mcspark.pipelines.run import Run
 
 _HALVINGS = 2

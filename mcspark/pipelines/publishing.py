@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from mcspark.config import redact
-from mcspark.core.metrics import Metrics
+from mcspark.core.metrics.metrics import Metrics
 from mcspark.data.lease import Lease
 from mcspark.data.manifest import KNOWN, manifest_place, manifest_text, write_manifest
 from mcspark.data.ownership import MODEL

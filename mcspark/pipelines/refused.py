@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import structlog
 
 from mcspark.config.clashes import REFUSED, refused_place
-from mcspark.core.metrics import Metrics
+from mcspark.core.metrics.metrics import Metrics
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import McsparkError

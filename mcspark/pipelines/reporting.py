@@ -9,7 +9,7 @@ from typing import Any
 
 from mcspark.config import redact
 from mcspark.config.clashes import card_of
-from mcspark.core.metrics import Metrics
+from mcspark.core.metrics.metrics import Metrics
 from mcspark.data.manifest import versions
 from mcspark.data.sink import Publication
 from mcspark.ml.multicalibrator import MulticalibratorModel

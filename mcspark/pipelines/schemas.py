@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from mcspark.config import Config, ScoredTable, Split
-from mcspark.core.groups import Family
+from mcspark.core.cells.groups import Family
 from mcspark.data.schema import check_attribute_schema, check_scored_schema, has_number, resolve_columns
 from mcspark.data.tables import read_table, where
 from mcspark.errors import ConfigurationError

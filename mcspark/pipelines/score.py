@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog
 
-from mcspark.core.groups import FittedGroups
+from mcspark.core.cells.groups import FittedGroups
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mcspark.core.metrics import Metrics
-from mcspark.core.rounds import Saturation
+from mcspark.core.metrics.metrics import Metrics
+from mcspark.core.training.rounds import Saturation
 from mcspark.data.tables import where
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.inputs import Inputs

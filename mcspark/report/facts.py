@@ -40,7 +40,7 @@ class RunFacts:
     curves, pairs : DataFrame, optional
         ``MulticalibratorModel.curves()`` and ``.pairs()``, of a calibrator made of trees.
     training : DataFrame, optional
-        Points of :func:`mcspark.core.training_curve.training_curve`.
+        Points of :func:`mcspark.core.training.training_curve.training_curve`.
     dropped : sequence of (str, str)
         Categories that are no groups, and why.
     """

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from mcspark.core.metrics import Metrics
-from mcspark.core.reliability import reference_grid
+from mcspark.core.metrics.metrics import Metrics
+from mcspark.core.metrics.reliability import reference_grid
 
 COLUMNS = ("split", "stage", "metric", "group", "levels", "value", "level")
 MetricTuple = tuple[str, str, str, str | None, int | None, float | None, int | None]

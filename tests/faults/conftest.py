@@ -200,8 +200,8 @@ class World:
 def small_model(spark: Any, people: pd.DataFrame) -> Any:
     """A calibrator by hand over the groups of the world."""
     from mcspark import GroupSet, MulticalibratorModel
-    from mcspark.core.additive import AdditiveForm
-    from mcspark.core.stages import Stage, Stages
+    from mcspark.core.model.additive import AdditiveForm
+    from mcspark.core.model.stages import Stage, Stages
     from mcspark.ml.groups import with_categories
 
     plan = GroupSet.from_config(GROUPS)

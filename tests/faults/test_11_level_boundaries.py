@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mcspark.core.levels import level_index
+from mcspark.core.cells.levels import level_index
 from mcspark.ml.levels import level_column
 
 NAMED = (0.0, 0.1, 0.29, 0.3, 0.7, 1.0, -0.0)

@@ -21,15 +21,15 @@ from mutations import changed_bytes, changed_values, texts
 from mcspark import MulticalibratorModel
 from mcspark.config import Config
 from mcspark.config.yaml_text import parse_yaml
-from mcspark.core.additive import AdditiveForm
-from mcspark.core.cells import Role
-from mcspark.core.groups import Family, FittedGroups
-from mcspark.core.lightgbm_text import parse_trees
-from mcspark.core.solvers.lsboost import LsboostFit
-from mcspark.core.solvers.mcboost import McboostFit
-from mcspark.core.solvers.multiaccuracy import MultiaccuracyFit
-from mcspark.core.solvers.squarelev import SquarelevFit
-from mcspark.core.stages import Stage, Stages
+from mcspark.core.baselines.lsboost import LsboostFit
+from mcspark.core.baselines.mcboost import McboostFit
+from mcspark.core.baselines.multiaccuracy import MultiaccuracyFit
+from mcspark.core.baselines.squarelev import SquarelevFit
+from mcspark.core.cells.cells import Role
+from mcspark.core.cells.groups import Family, FittedGroups
+from mcspark.core.model.additive import AdditiveForm
+from mcspark.core.model.lightgbm_text import parse_trees
+from mcspark.core.model.stages import Stage, Stages
 from mcspark.data.claim import Claim, parse_claim
 from mcspark.data.journal import Entry, parse_entry
 from mcspark.data.manifest import parse_manifest

@@ -26,9 +26,9 @@ from pyspark.sql import functions as F
 
 from mcspark.acs import default_run
 from mcspark.config import Config, load_config
-from mcspark.core.cells import Cells
-from mcspark.core.levels import ScoreBins, base_levels
-from mcspark.core.metrics import measure
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.levels import ScoreBins, base_levels
+from mcspark.core.metrics.metrics import measure
 from mcspark.ml.groups import category_name, with_categories, with_signature, word_names
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.calibrate import calibrate, needs_lightgbm

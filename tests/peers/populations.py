@@ -18,12 +18,12 @@ import pandas as pd
 from compare_mcgrad import mcgrad
 
 from mcspark.acs.population import population_arrays
-from mcspark.core.calibration_error import level_errors
-from mcspark.core.cells import Cells, Role
-from mcspark.core.levels import ScoreBins, base_levels
-from mcspark.core.rounds import StagesFit, fit_stages
-from mcspark.core.smooth_ece import group_smooth_ece
-from mcspark.core.training_table import TreeSettings
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.levels import ScoreBins, base_levels
+from mcspark.core.metrics.calibration_error import level_errors
+from mcspark.core.metrics.smooth_ece import group_smooth_ece
+from mcspark.core.training.rounds import StagesFit, fit_stages
+from mcspark.core.training.training_table import TreeSettings
 from mcspark.ml.driver_training import DriverTrainer
 from mcspark.runtime.executors import driver_cores
 

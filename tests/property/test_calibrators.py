@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tables_of_rows import Rows, rows
 
 from mcspark import MulticalibratorModel
-from mcspark.core.additive import AdditiveForm
-from mcspark.core.cells import Cells
-from mcspark.core.groups import Family, FittedGroups
-from mcspark.core.levels import ScoreBins
-from mcspark.core.lightgbm_text import map_thresholds, parse_trees, score_threshold
-from mcspark.core.rounds import loss_at
-from mcspark.core.stages import Stage, Stages
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.groups import Family, FittedGroups
+from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.model.additive import AdditiveForm
+from mcspark.core.model.lightgbm_text import map_thresholds, parse_trees, score_threshold
+from mcspark.core.model.stages import Stage, Stages
+from mcspark.core.training.rounds import loss_at
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.ml.driver_training import DriverTrainer
 from mcspark.ml.persistence import _plain, model_from_text
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_of_rows import rows
 
-from mcspark.core.calibration_error import level_errors
-from mcspark.core.cells import Cells
-from mcspark.core.levels import ScoreBins
-from mcspark.core.smooth_ece import group_smooth_ece, smooth_ece
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.metrics.calibration_error import level_errors
+from mcspark.core.metrics.smooth_ece import group_smooth_ece, smooth_ece
 
 GRIDS = (1, 5, 10, 15, 20)
 tried = settings(max_examples=150, deadline=None)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tables_of_rows import rows
 
 from mcspark import GroupSet, MulticalibrationEvaluator
-from mcspark.core.calibration_error import level_errors
-from mcspark.core.smooth_ece import group_smooth_ece, smooth_ece
+from mcspark.core.metrics.calibration_error import level_errors
+from mcspark.core.metrics.smooth_ece import group_smooth_ece, smooth_ece
 
 from .test_metrics import by_definition
 

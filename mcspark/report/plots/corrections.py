@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mcspark.core.levels import FloatArray
+from mcspark.core.cells.levels import FloatArray
 from mcspark.report.plots.maps import heat_map
 from mcspark.report.plots.style import DASHES, INK, MUTED, SERIES, new_figure, short, styled, unit_axis
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mcspark.core.levels import FloatArray
+from mcspark.core.cells.levels import FloatArray
 from mcspark.report.metrics_table import MetricsTable
 from mcspark.report.plots.style import BLANK, DIVERGING, new_figure, short, styled
 

@@ -15,7 +15,7 @@ def training(curve: pd.DataFrame, stage: int = 0, loss: str = "squared loss") ->
     ----------
     curve : DataFrame
         ``stage``, ``trees``, ``fit``, ``early_stopping``: the points of
-        :func:`mcspark.core.training_curve.training_curve`.
+        :func:`mcspark.core.training.training_curve.training_curve`.
     stage : int
     loss : str
         What the trees were grown on.

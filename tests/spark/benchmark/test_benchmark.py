@@ -10,8 +10,8 @@ from mcspark.benchmark.features import memberships
 from mcspark.benchmark.measure import Options, benchmark
 from mcspark.benchmark.population import make_population
 from mcspark.benchmark.table import TARGETS
-from mcspark.core.calibration_error import calibration_error
-from mcspark.core.levels import level_index, level_value
+from mcspark.core.cells.levels import level_index, level_value
+from mcspark.core.metrics.calibration_error import calibration_error
 from mcspark.ml.groups import GroupSet, with_categories, with_signature, word_names
 from mcspark.pipelines.run import Run
 

@@ -6,11 +6,11 @@ import pytest
 
 from mcspark import GroupSet, LSBoost, MCBoost, Multiaccuracy, MulticalibratorModel, SquareLev, Uncalibrated
 from mcspark.config import Calibrator
-from mcspark.core.cells import Role
-from mcspark.core.solvers.lsboost import fit_lsboost
-from mcspark.core.solvers.mcboost import fit_mcboost
-from mcspark.core.solvers.multiaccuracy import fit_multiaccuracy
-from mcspark.core.solvers.squarelev import fit_squarelev
+from mcspark.core.baselines.lsboost import fit_lsboost
+from mcspark.core.baselines.mcboost import fit_mcboost
+from mcspark.core.baselines.multiaccuracy import fit_multiaccuracy
+from mcspark.core.baselines.squarelev import fit_squarelev
+from mcspark.core.cells.cells import Role
 from mcspark.errors import ContractError
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.persistence import _digest

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from mcspark.core.cells import SUMS, Cells, Role
-from mcspark.core.levels import MAX_DEPTH, ScoreBins
+from mcspark.core.cells.cells import SUMS, Cells, Role
+from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins
 from mcspark.errors import ContractError, McsparkError
 from mcspark.ml import cells as cells_module
 from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells

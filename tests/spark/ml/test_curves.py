@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from mcspark import MulticalibratorModel
-from mcspark.core.groups import FittedGroups
-from mcspark.core.stages import Stages
+from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.model.stages import Stages
 from tests.spark.ml.conftest import NAMES, membership
 
 

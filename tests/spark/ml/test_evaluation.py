@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from mcspark import GroupSet, MulticalibrationEvaluator
-from mcspark.core.calibration_error import calibration_error, multiaccuracy_error
-from mcspark.core.smooth_ece import smooth_ece
+from mcspark.core.metrics.calibration_error import calibration_error, multiaccuracy_error
+from mcspark.core.metrics.smooth_ece import smooth_ece
 from mcspark.errors import ContractError
 
 from .conftest import SECTION, membership

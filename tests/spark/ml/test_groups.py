@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
-from mcspark.core.groups import Family, FittedGroups, divided
+from mcspark.core.cells.groups import Family, FittedGroups, divided
 from mcspark.errors import ContractError
 from mcspark.ml import groups as groups_module
 from mcspark.ml.groups import (

@@ -13,10 +13,10 @@ from pyspark.ml import Pipeline
 from pyspark.sql import functions as F
 
 from mcspark import GroupSet, Multicalibrator
-from mcspark.core.cells import Role
-from mcspark.core.levels import ScoreBins, base_levels
-from mcspark.core.rounds import fit_stages
-from mcspark.core.training_table import rows_of_weight
+from mcspark.core.cells.cells import Role
+from mcspark.core.cells.levels import ScoreBins, base_levels
+from mcspark.core.training.rounds import fit_stages
+from mcspark.core.training.training_table import rows_of_weight
 from mcspark.errors import ContractError
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.groups import with_categories

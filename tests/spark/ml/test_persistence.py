@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from mcspark import MulticalibratorModel
-from mcspark.core.additive import AdditiveForm
-from mcspark.core.groups import Family, FittedGroups
-from mcspark.core.stages import Stage, Stages
+from mcspark.core.cells.groups import Family, FittedGroups
+from mcspark.core.model.additive import AdditiveForm
+from mcspark.core.model.stages import Stage, Stages
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.persistence import _digest
 

@@ -11,12 +11,12 @@ import pytest
 from miscalibrated import counterexample
 from official_trainer import features, surprised, train_official
 
-from mcspark.core.additive import AdditiveForm
-from mcspark.core.calibration_error import calibration_error
-from mcspark.core.lightgbm_text import parse_trees
-from mcspark.core.rounds import check_saturation, fit_stages
-from mcspark.core.stages import Stages
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.metrics.calibration_error import calibration_error
+from mcspark.core.model.additive import AdditiveForm
+from mcspark.core.model.lightgbm_text import parse_trees
+from mcspark.core.model.stages import Stages
+from mcspark.core.training.rounds import check_saturation, fit_stages
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError, TransientError
 from mcspark.ml.trees import SynapseTrainer, check_table, cut_at_best, held_out_curve
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mcspark import MulticalibratorModel
-from mcspark.core.calibration_error import calibration_error
+from mcspark.core.metrics.calibration_error import calibration_error
 from mcspark.data.lease import Lease
 from mcspark.data.manifest import read_manifest
 from mcspark.data.ownership import MARK

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcspark.acs.population import NumpyBackend, population_arrays
-from mcspark.core.levels import level_index, level_value
+from mcspark.core.cells.levels import level_index, level_value
 
 
 def memberships(people: dict[str, np.ndarray], share: float = 0.01) -> np.ndarray:

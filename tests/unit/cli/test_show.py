@@ -10,10 +10,10 @@ from report_runs import GROUPS, calibrated
 
 from mcspark.cli.show import shown
 from mcspark.cli.text import text_table
-from mcspark.core.additive import AdditiveForm
-from mcspark.core.groups import Family, FittedGroups
-from mcspark.core.rounds import Round
-from mcspark.core.stages import Stage, Stages
+from mcspark.core.cells.groups import Family, FittedGroups
+from mcspark.core.model.additive import AdditiveForm
+from mcspark.core.model.stages import Stage, Stages
+from mcspark.core.training.rounds import Round
 from mcspark.errors import ContractError
 from mcspark.ml.fit_summary import FitSummary
 from mcspark.ml.multicalibrator import MulticalibratorModel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mcspark.core.cells import Cells, Role
-from mcspark.core.levels import ScoreBins
-from mcspark.core.training_table import TreeSettings
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.training.training_table import TreeSettings
 
 FAST = TreeSettings(learning_rate=0.3, max_trees=60, early_stopping_rounds=10)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lightgbm as lgb
 import numpy as np
 
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 
 REPEATS = 3  # LightGBM's bins hold three rows at least: a cell alone in its bin must be kept apart
 

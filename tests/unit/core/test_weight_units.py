@@ -9,17 +9,17 @@ import pytest
 from miscalibrated import FAST, population
 from official_trainer import official
 
-from mcspark.core.atoms import Atoms
-from mcspark.core.cells import Cells, Role, effective_rows
-from mcspark.core.intervals import bootstrap_intervals
-from mcspark.core.levels import ScoreBins
-from mcspark.core.noise import noise_floor
-from mcspark.core.rounds import fit_stages
-from mcspark.core.solvers.lsboost import fit_lsboost
-from mcspark.core.solvers.mcboost import fit_mcboost
-from mcspark.core.solvers.multiaccuracy import fit_multiaccuracy
-from mcspark.core.solvers.squarelev import fit_squarelev
-from mcspark.core.training_table import rows_of_weight, training_table
+from mcspark.core.baselines.lsboost import fit_lsboost
+from mcspark.core.baselines.mcboost import fit_mcboost
+from mcspark.core.baselines.multiaccuracy import fit_multiaccuracy
+from mcspark.core.baselines.squarelev import fit_squarelev
+from mcspark.core.cells.atoms import Atoms
+from mcspark.core.cells.cells import Cells, Role, effective_rows
+from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.metrics.intervals import bootstrap_intervals
+from mcspark.core.metrics.noise import noise_floor
+from mcspark.core.training.rounds import fit_stages
+from mcspark.core.training.training_table import rows_of_weight, training_table
 
 SCORE, LABEL, MEMBER, WEIGHT, ROLE = population(3000)
 UNEQUAL = np.random.default_rng(5).lognormal(0, 1, len(WEIGHT))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from official_trainer import surprised
 
-from mcspark.core.lightgbm_text import parse_trees
-from mcspark.core.training_table import TreeSettings
+from mcspark.core.model.lightgbm_text import parse_trees
+from mcspark.core.training.training_table import TreeSettings
 from mcspark.ml.driver_training import DriverTrainer
 
 

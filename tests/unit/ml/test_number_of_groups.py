@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mcspark.core.additive import AdditiveForm
-from mcspark.core.groups import MAX_GROUPS, Family, FittedGroups
-from mcspark.core.stages import Stage, Stages
+from mcspark.core.cells.groups import MAX_GROUPS, Family, FittedGroups
+from mcspark.core.model.additive import AdditiveForm
+from mcspark.core.model.stages import Stage, Stages
 from mcspark.errors import ContractError
 from mcspark.ml import groups, persistence
 from mcspark.ml.groups import GroupSet
@@ -75,6 +75,6 @@ def test_a_model_that_could_not_be_read_is_not_written(monkeypatch):
     with pytest.raises(ContractError, match=r"the model takes 0 MiB, and 0 are read"):
         persistence._checked_text(model)
     monkeypatch.setattr(persistence, "MAX_BYTES", 10**6)
-    monkeypatch.setattr("mcspark.core.groups.MAX_GROUPS", 2)
+    monkeypatch.setattr("mcspark.core.cells.groups.MAX_GROUPS", 2)
     with pytest.raises(ContractError, match=r"cannot be read again \(3 groups; at most 2 are read\)"):
         persistence._checked_text(model)

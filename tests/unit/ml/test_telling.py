@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import structlog
 
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.ml.driver_training import DriverTrainer
 
 

@@ -10,10 +10,10 @@ import pytest
 import structlog
 from official_trainer import features, official, train_official
 
-from mcspark.core.cells import Cells
-from mcspark.core.levels import ScoreBins
-from mcspark.core.sweep import BUCKETS, Sweep, Trial
-from mcspark.core.training_table import TrainingTable, TreeSettings
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.training.sweep import BUCKETS, Sweep, Trial
+from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.ml.driver_training import DriverTrainer, engine
 from mcspark.ml.tuning import Engine, block_of, digest, run_sweep, workers
 

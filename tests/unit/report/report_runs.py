@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from official_trainer import official
 
-from mcspark.core.cells import Cells, Role
-from mcspark.core.levels import ScoreBins
-from mcspark.core.metrics import Metrics, measure
-from mcspark.core.rounds import check_saturation, fit_stages
-from mcspark.core.training_curve import training_curve
-from mcspark.core.training_table import TreeSettings
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.metrics.metrics import Metrics, measure
+from mcspark.core.training.rounds import check_saturation, fit_stages
+from mcspark.core.training.training_curve import training_curve
+from mcspark.core.training.training_table import TreeSettings
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.report.facts import RunFacts
 from mcspark.report.metrics_table import metrics_frame

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from report_runs import GROUPS, calibrated, population
 
-from mcspark.core.additive import AdditiveForm
-from mcspark.core.stages import Stage, Stages
+from mcspark.core.model.additive import AdditiveForm
+from mcspark.core.model.stages import Stage, Stages
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.report import plots
 from mcspark.report.metrics_table import MetricsTable

@@ -1,0 +1,1 @@
+"""Cells, and what they are counted by: levels, bins, groups."""

@@ -1,0 +1,168 @@
+"""All metrics of one score on one set of rows, from its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcspark.core.cells.cells import Cells
+from mcspark.core.metrics.calibration_error import GroupSummary, LevelErrors, group_table, level_errors
+from mcspark.core.metrics.intervals import Interval, Intervals, bootstrap_intervals
+from mcspark.core.metrics.noise import QUANTILES, NoiseFloor, noise_floor
+from mcspark.core.metrics.reliability import Reliability, reference_grid
+from mcspark.core.metrics.smooth_ece import GroupSmoothECE, group_smooth_ece
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One number of the metrics table; ``group``, ``levels`` and ``level`` are None where they do not apply.
+
+    ``levels`` is the grid, ``level`` the place in it of a number about one level; metrics by level without a
+    group are about all rows.
+    """
+
+    metric: str
+    group: str | None
+    levels: int | None
+    value: float | None
+    level: int | None = None
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What was measured.
+
+    Attributes
+    ----------
+    rows : int
+    loss : float or None
+        Mean squared loss of the score itself (paper, definition 3.1).
+    smooth : GroupSmoothECE
+    by_level : dict of int to LevelErrors
+    floors : dict of int to NoiseFloor
+    intervals : Intervals or None
+        Of the MC errors and the worst-group smECE; None where they were not asked for.
+    groups : tuple of GroupSummary
+        Errors at the second-coarsest grid, or the only one.
+    reliability : Reliability
+        On the grid that reports speak of, see :func:`mcspark.core.metrics.reliability.reference_grid`.
+    """
+
+    rows: int
+    loss: float | None
+    smooth: GroupSmoothECE
+    by_level: dict[int, LevelErrors]
+    floors: dict[int | None, NoiseFloor]
+    intervals: Intervals | None
+    groups: tuple[GroupSummary, ...]
+    reliability: Reliability
+
+    def summary(self) -> dict[str, Any]:
+        """The form of the summary line: plain JSON values, null where there is nothing to measure."""
+        return {
+            "worst_group_smece": self.smooth.worst,
+            "smece_worst_group": self.smooth.worst_group,
+            "smece_interval": _ends(self.intervals.smece) if self.intervals else None,
+            "loss": self.loss,
+            "by_level": {
+                str(m): {
+                    "mc_error": e.mc_error,
+                    "interval": _ends(self.intervals.mc_error[m]) if self.intervals else None,
+                    "ma_error": e.ma_error,
+                    "noise_floor": self.floors[m].expected,
+                    "p_value": self.floors[m].p_value,
+                    "loss": e.loss,
+                    "level_sets": e.level_sets,
+                    "worst_group": e.worst_group,
+                }
+                for m, e in self.by_level.items()
+            },
+        }
+
+    def table(self) -> Iterator[MetricRow]:
+        """Every number, one row each."""
+        yield MetricRow("rows", None, None, self.rows)
+        yield MetricRow("loss", None, None, self.loss)
+        yield MetricRow("smece", None, None, self.smooth.overall)
+        yield MetricRow("worst_group_smece", self.smooth.worst_group, None, self.smooth.worst)
+        yield MetricRow("worst_group_smece_by_share", None, None, self.smooth.worst_by_share)
+        if self.intervals:
+            yield MetricRow("worst_group_smece_low", None, None, self.intervals.smece.low)
+            yield MetricRow("worst_group_smece_high", None, None, self.intervals.smece.high)
+        for i, group in enumerate(self.groups):
+            yield MetricRow("group_rows", group.group, None, group.rows)
+            yield MetricRow("share", group.group, None, group.share)
+            yield MetricRow("mean_score", group.group, None, group.mean_score)
+            yield MetricRow("mean_label", group.group, None, group.mean_label)
+            yield MetricRow("smece", group.group, None, float(self.smooth.groups[i]))
+            yield MetricRow("too_small", group.group, None, float(group.too_small))
+        for m, errors in self.by_level.items():
+            yield from self._of_level(m, errors)
+        for fact in self.reliability.facts():
+            who, m, level = fact.group, self.reliability.m, fact.level
+            yield MetricRow("level_rows", who, m, fact.rows, level)
+            yield MetricRow("level_share", who, m, fact.share, level)
+            yield MetricRow("level_mean_score", who, m, fact.mean_score, level)
+            yield MetricRow("level_mean_label", who, m, fact.mean_label, level)
+            if fact.error is not None:
+                yield MetricRow("level_label_error", who, m, fact.error, level)
+
+    def _of_level(self, m: int, errors: LevelErrors) -> Iterator[MetricRow]:
+        floor = self.floors[m]
+        yield MetricRow("mc_error", errors.worst_group, m, errors.mc_error)
+        yield MetricRow("ma_error", None, m, errors.ma_error)
+        yield MetricRow("loss", None, m, errors.loss)
+        yield MetricRow("level_sets", None, m, errors.level_sets)
+        yield MetricRow("noise_floor", None, m, floor.expected)
+        for name, quantile in (("low", QUANTILES[0]), ("high", QUANTILES[-1])):
+            yield MetricRow(f"noise_floor_{name}", None, m, floor.quantiles.get(quantile))
+        yield MetricRow("p_value", None, m, floor.p_value)
+        if self.intervals:
+            yield MetricRow("mc_error_low", errors.worst_group, m, self.intervals.mc_error[m].low)
+            yield MetricRow("mc_error_high", errors.worst_group, m, self.intervals.mc_error[m].high)
+        for i, group in enumerate(self.groups):
+            yield MetricRow("group_mc_error", group.group, m, float(errors.mc[i]))
+            yield MetricRow("group_ma_error", group.group, m, float(errors.ma[i]))
+
+
+def _ends(interval: Interval) -> list[float | None]:
+    return [interval.low, interval.high]
+
+
+def measure(
+    cells: Cells,
+    levels: Sequence[int],
+    *,
+    draws: int,
+    seed: int,
+    min_rows: int,
+    intervals: bool = False,
+) -> Metrics:
+    """Measure everything on all of these cells.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of the rows to judge only.
+    levels : sequence of int
+        Grids; each must divide ``cells.bins.base``.
+    draws, seed : int
+        Of the simulations.
+    min_rows : int
+        Groups with fewer rows are left out of every maximum.
+    intervals : bool
+        Whether to bootstrap intervals too, which costs more than all the rest.
+    """
+    by_level = {m: level_errors(cells, m, min_rows) for m in levels}
+    middle = by_level[sorted(levels)[min(1, len(levels) - 1)]]
+    return Metrics(
+        rows=int(cells.n.sum()),
+        loss=cells.loss() if cells.weight.sum() > 0 else None,
+        smooth=group_smooth_ece(cells, min_rows),
+        by_level=by_level,
+        floors=noise_floor(cells, levels, draws, seed, min_rows=min_rows),
+        intervals=(bootstrap_intervals(cells, levels, draws, seed, min_rows=min_rows) if intervals else None),
+        groups=tuple(group_table(cells, middle)),
+        reliability=Reliability.of(cells, reference_grid(levels)),
+    )

@@ -1,0 +1,1 @@
+"""The fitted calibrator: trees as small tables, one after the other."""

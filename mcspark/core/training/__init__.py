@@ -1,0 +1,1 @@
+"""How the ensembles are trained on cells, and how long."""

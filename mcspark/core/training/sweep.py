@@ -1,0 +1,245 @@
+"""Repeated partitions and the paper's grids, as arithmetic on cells (paper, appendix "Details of …").
+
+The test rows stay. All other rows fall into :data:`BUCKETS` buckets by a hash of their key, and a cell is
+of one bucket. A partition is a choice of half of the buckets for calibration, some of those for early
+stopping; the other half validates. So one table of cells holds every partition, and each half is a random
+half of the rows. What differs from drawing row by row is that rows of one bucket go together in every
+partition, which the spread over partitions hardly notices: there are 184,756 ways to choose.
+
+A calibrator moves a cell as a whole, from its mean score. Score bins are narrow, and those of the test
+cells narrower, so what this rounds is far below the spread over partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+
+from mcspark.core.baselines.lsboost import fit_lsboost
+from mcspark.core.baselines.mcboost import fit_mcboost
+from mcspark.core.baselines.multiaccuracy import PENALTIES, multiaccuracy_path
+from mcspark.core.baselines.squarelev import fit_squarelev
+from mcspark.core.calibrator import SignatureCalibrator
+from mcspark.core.cells.cells import SUMS, Cells, Role
+from mcspark.core.metrics.calibration_error import level_errors
+from mcspark.core.metrics.noise import noise_floor
+from mcspark.core.metrics.smooth_ece import group_smooth_ece
+from mcspark.core.model.stages import Stages
+from mcspark.core.training.rounds import check_saturation, fit_stages
+from mcspark.core.training.training_table import Train, TreeSettings
+
+FLOOR_DRAWS = 100
+"""Simulations of the noise floor of each result."""
+
+BUCKETS = 20
+"""Buckets of the rows that are not test; half of them is ten, so tenths of a half are whole buckets."""
+
+Setting = tuple[tuple[str, float], ...]
+"""Hyperparameters of one trial, as (name, value) pairs in the order of the grid."""
+
+DISCRETE = ("mcboost", "lsboost")
+"""Methods that are fitted anew for every grid m, and chosen by validation MC error instead of loss."""
+
+
+def _grid(**values: list[float]) -> tuple[Setting, ...]:
+    return tuple(tuple(zip(values, chosen, strict=True)) for chosen in product(*values.values()))
+
+
+_TENTHS = [k / 10 for k in range(1, 11)]
+
+PAPER_GRIDS: Mapping[str, tuple[Setting, ...]] = {
+    "none": ((),),
+    "multiaccurate": _grid(penalty=list(PENALTIES)),
+    "mcboost": _grid(early_stopping=_TENTHS[:5]),
+    "lsboost": _grid(depth=[1, 2], learning_rate=[0.1, 0.3, 1.0], subsample=_TENTHS),
+    "squarelev": ((),),
+    "trees": _grid(learning_rate=[10 ** (-2 + k / 2) for k in range(5)], feature_fraction=_TENTHS),
+}
+"""The paper's grids; SquareLev.R has nothing to choose."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fit: a method and its setting, on one grid or (m is None) for all grids, on one partition."""
+
+    method: str
+    setting: Setting
+    m: int | None
+    partition: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Settings of the baselines that are not swept; names as in the configuration."""
+
+    mcboost: Mapping[str, int] = field(default_factory=dict)
+    lsboost: Mapping[str, int] = field(default_factory=dict)
+    squarelev: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What trials of one task share.
+
+    Parameters
+    ----------
+    learning : Cells
+        Of all rows that are not test; ``role`` is the bucket, 0..``BUCKETS`` - 1.
+    test : Cells
+        Of the test rows, in bins that refine those of ``learning``.
+    levels : tuple of int
+        Evaluation grids.
+    seed : int
+        Where the random partitions start.
+    early_stopping : float
+        Share of a calibration half that only stops, in (0, 1).
+    trees : TreeSettings
+        Those that are not swept.
+    rounds : int or 'auto'
+    limits : Limits
+    min_rows : int
+        Groups with fewer rows are left out of every maximum.
+    """
+
+    learning: Cells
+    test: Cells
+    levels: tuple[int, ...]
+    seed: int
+    early_stopping: float
+    trees: TreeSettings = field(default_factory=TreeSettings)
+    rounds: int | Literal["auto"] = 1
+    limits: Limits = field(default_factory=Limits)
+    min_rows: int = 1
+
+    def grids(self, method: str) -> tuple[int | None, ...]:
+        """Grids for each of which a method is fitted: every one, or None for one fit that serves all."""
+        return self.levels if method in DISCRETE else (None,)
+
+    def parts(self, partition: int, early_stopping: float | None = None) -> tuple[Cells, Cells]:
+        """The calibration half, with roles ``fit`` and ``early_stopping``, and the validation half.
+
+        Parameters
+        ----------
+        partition : int
+        early_stopping : float, optional
+            Share of the calibration half, instead of the sweep's own.
+        """
+        share = self.early_stopping if early_stopping is None else early_stopping
+        order = np.random.default_rng([self.seed, partition]).permutation(BUCKETS)
+        half = BUCKETS // 2
+        stop = min(max(round(half * share), 1), half - 1)
+        role = np.full(BUCKETS, Role.test, dtype=np.int64)
+        role[order[:half]] = Role.fit
+        role[order[:stop]] = Role.early_stopping
+        cells = replace(self.learning, role=role[self.learning.role]).merged(self.learning.bin)
+        return cells.of_role(Role.fit, Role.early_stopping), cells.of_role(Role.test)
+
+    def fit(self, trial: Trial, train: Train) -> tuple[SignatureCalibrator, Cells, Cells]:
+        """Fit one trial; returns the calibrator, and the two halves as in :meth:`parts`."""
+        values = dict(trial.setting)
+        calibration, validation = self.parts(trial.partition, values.get("early_stopping"))
+        fit, stop = calibration.of_role(Role.fit), calibration.of_role(Role.early_stopping)
+        limits = self.limits
+        found: SignatureCalibrator
+        if trial.method == "none":
+            found = Stages((), fit.groups)
+        elif trial.method == "multiaccurate":
+            # Nothing stops early here: the whole half is fitted.
+            found = multiaccuracy_path(calibration, [values["penalty"]])[0]
+        elif trial.method == "squarelev":
+            found = fit_squarelev(fit, stop, **limits.squarelev)
+        elif trial.method == "mcboost":
+            found = fit_mcboost(fit, stop, _grid_of(trial), **limits.mcboost)
+        elif trial.method == "lsboost":
+            found = fit_lsboost(
+                fit, stop, _grid_of(trial), depth=int(values["depth"]),
+                learning_rate=values["learning_rate"], subsample=values["subsample"], seed=self.trees.seed,
+                **limits.lsboost,
+            )  # fmt: skip
+        elif trial.method == "trees":
+            found = fit_stages(calibration, self.tree_settings(trial), train, self.rounds).stages
+        else:
+            raise ValueError(f"unknown method {trial.method!r}; known are {', '.join(PAPER_GRIDS)}")
+        return found, calibration, validation
+
+    def tree_settings(self, trial: Trial) -> TreeSettings:
+        """How the trees of a trial are grown."""
+        values = dict(trial.setting)
+        return replace(
+            self.trees, learning_rate=values["learning_rate"], feature_fraction=values["feature_fraction"]
+        )
+
+    def validate(self, trial: Trial, train: Train) -> float:
+        """What a setting is chosen by: the validation half's MC error on the trial's grid, or its loss."""
+        calibrator, _, validation = self.fit(trial, train)
+        after = recalibrated(validation, calibrator)
+        if trial.m is None:
+            return after.loss()
+        error = level_errors(after, trial.m, self.min_rows).mc_error
+        return float("nan") if error is None else error
+
+    def report(self, trial: Trial, train: Train) -> list[tuple[str, int | None, float | None]]:
+        """Metrics of one trial on the test rows: (metric, m, value), m None where there is no grid.
+
+        ``loss_second`` is the loss after the trees run once more on their own output (paper, table 1).
+        """
+        calibrator, calibration, _ = self.fit(trial, train)
+        found: list[tuple[str, int | None, float | None]] = []
+        after = recalibrated(self.test, calibrator)
+        grids = self.levels if trial.m is None else (trial.m,)
+        floors = noise_floor(after, grids, FLOOR_DRAWS, self.seed, min_rows=self.min_rows)
+        for m in grids:
+            errors = level_errors(after, m, self.min_rows)
+            found += [
+                ("mc_error", m, errors.mc_error),
+                ("ma_error", m, errors.ma_error),
+                ("level_sets", m, errors.level_sets),
+                ("loss", m, errors.loss),
+                ("noise_floor", m, floors[m].expected),
+            ]
+        if trial.m is None:
+            found.append(("loss", None, after.loss()))
+        found.append(("worst_group_smece", trial.m, group_smooth_ece(after, self.min_rows).worst))
+        if isinstance(calibrator, Stages) and trial.method == "trees":
+            found.append(("trees", None, calibrator.trees))
+            second = check_saturation(
+                _joined(calibration, self.test), calibrator, self.tree_settings(trial), train
+            )  # fmt: skip
+            found.append(("loss_second", None, None if second is None else second.loss_second))
+        return found
+
+
+def _grid_of(trial: Trial) -> int:
+    if trial.m is None:
+        raise ValueError(f"{trial.method} needs a grid m")
+    return trial.m
+
+
+def recalibrated(cells: Cells, calibrator: SignatureCalibrator) -> Cells:
+    """Cells of the calibrated score: each cell at the calibrated value of its mean score."""
+    cells = cells.take(cells.weight > 0)
+    value = calibrator.apply_signatures(cells.mean_score, cells.signature, cells.membership)
+    return replace(
+        cells, bin=cells.bins.assign(value), score=value * cells.weight,
+        score_sq=value**2 * cells.weight, score_label=value * cells.label,
+    )  # fmt: skip
+
+
+def _joined(calibration: Cells, test: Cells) -> Cells:
+    """One table of both, in the bins of ``calibration``."""
+    test = test.take(test.weight > 0)
+    places = {
+        "bin": calibration.bins.assign(test.mean_score),
+        "signature": test.signature + len(calibration.membership),
+        "role": np.full(len(test), Role.test, dtype=np.int64),
+    }
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(calibration, name), places.get(name, getattr(test, name))])
+        for name in (*places, *SUMS)
+    }
+    membership = np.concatenate([calibration.membership, test.membership])
+    return replace(calibration, membership=membership, **columns)
