@@ -34,10 +34,12 @@ _PARTITION = re.compile(r"[^./=][^/=]*=[^/]*")
 _MANIFESTS_READ = 100
 
 
-def mark(files: Files, folder: str, kind: str) -> None:
-    """Mark a folder that is about to be published; the same run over again marks it alike."""
+def mark(files: Files, folder: str, kind: str, run_id: str) -> None:
+    """Mark a folder that is about to be published; recovery finds a dead run's folders by its id."""
     names = [name for name in sorted(files.below(folder)) if not _CHECKSUM.fullmatch(name)]
-    files.write_text(f"{folder}/{MARK}", json.dumps({"kind": kind, "files": names}, ensure_ascii=False))
+    files.write_text(
+        f"{folder}/{MARK}", json.dumps({"kind": kind, "run_id": run_id, "files": names}, ensure_ascii=False)
+    )
 
 
 def refuse_unmovable(files: Files, place: str) -> None:

@@ -174,7 +174,7 @@ class Publication:
         if not files.exists(marker):  # the operator may have told Spark not to write it
             files.write_text(marker, "")
         if staged.is_folder:
-            mark(files, staged.staging, kind)
+            mark(files, staged.staging, kind, self._run_id)
         return pointer.folder if pointer and not target.table else target.place
 
     def stage_folder(self, path: str, write: Callable[[str], None], *, kind: str = MODEL) -> None:
@@ -203,7 +203,7 @@ class Publication:
         self.claim_folder(path, kind)
         staged = self._begin(place)
         write(staged.staging)
-        mark(self._files(staged.staging), staged.staging, kind)
+        mark(self._files(staged.staging), staged.staging, kind, self._run_id)
 
     def stage_text(self, path: str, text: str, known: re.Pattern[str]) -> None:
         """Write a text file, such as a report, aside.

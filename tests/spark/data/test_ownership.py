@@ -117,7 +117,7 @@ def test_an_output_of_an_earlier_version_is_known_by_its_manifest(spark, tmp_pat
     for kind, target in (("output", day), ("rejected", day.beside("rejected"))):
         write(spark, target, rows=9, run="r2", home=day.leaf, kind=kind)
         assert spark.read.parquet(target.leaf).count() == 9
-        assert json.loads((Path(target.leaf) / MARK).read_text())["kind"] == kind
+        assert json.loads((Path(target.leaf) / MARK).read_text())["run_id"] == "r2"
 
 
 @pytest.mark.parametrize("name", ["model.json", "weights.bin"])
