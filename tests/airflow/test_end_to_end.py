@@ -150,7 +150,7 @@ def test_a_failing_gate_stops_the_publish_and_a_second_run_changes_nothing(publi
 
 
 def data(folder: Path) -> dict[str, str]:
-    """Content by place and part, without what is new in each run: Spark's file names, the records of the run."""
+    """Content by place and part, without what is new in each run: names of files, records of the run."""
     return {
         re.sub(r"(part-\d+)-[^/]*", r"\1", name): digest
         for name, digest in content(folder).items()
