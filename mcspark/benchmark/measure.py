@@ -137,7 +137,7 @@ def benchmark(run: Run, options: Options) -> dict[str, Any]:
 
 
 def body(options: Options, json_file: str | None) -> Callable[[Run], dict[str, Any]]:
-    """The job for :func:`mcspark.pipelines.run.run_job`: measure, show, and refuse a fast wrong answer.
+    """The job for :func:`mcspark.pipelines.job.run_job`: measure, show, and refuse a fast wrong answer.
 
     Parameters
     ----------

@@ -166,7 +166,8 @@ def _run(
     body: Callable[[Run], Mapping[str, Any]],
     **options: Any,
 ) -> NoReturn:
-    from mcspark.pipelines.run import new_run_id, run_job  # noqa: PLC0415
+    from mcspark.pipelines.job import run_job  # noqa: PLC0415
+    from mcspark.pipelines.run import new_run_id  # noqa: PLC0415
     from mcspark.runtime.logs import configure_logs  # noqa: PLC0415
 
     run_id = new_run_id(job)

@@ -66,7 +66,7 @@ def _model(plain: Any, groups: int) -> str:
     from mcspark.ml.multicalibrator import MulticalibratorModel  # noqa: PLC0415  (slow to import)
     from mcspark.ml.persistence import model_from_plain  # noqa: PLC0415
 
-    model: MulticalibratorModel = model_from_plain(MulticalibratorModel, plain)
+    model = model_from_plain(MulticalibratorModel, plain)
     parts = [
         f"Calibrator: {model.method}, {len(model.fitted.names)} groups, written by mcspark {plain['mcspark']}"
     ]

@@ -273,12 +273,11 @@ class MulticalibratorModel(TreeParams, Model):
         self.write().save(path)
 
     @classmethod
-    def read(cls) -> CalibratorReader:
+    def read(cls) -> CalibratorReader[MulticalibratorModel]:
         """Reader in the manner of Spark ML."""
         return CalibratorReader(cls)
 
     @classmethod
     def load(cls, path: str) -> MulticalibratorModel:
         """Load a model; what is truncated, edited or of a newer version is refused with ``ContractError``."""
-        model: MulticalibratorModel = cls.read().load(path)
-        return model
+        return cls.read().load(path)

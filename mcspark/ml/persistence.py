@@ -8,23 +8,20 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
 import structlog
 from pyspark.sql import SparkSession
 
 from mcspark.config import check_predicate
-from mcspark.core.calibrator import calibrator_from_dict
+from mcspark.core.calibrator import SignatureCalibrator, calibrator_from_dict
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import MAX_STAGES, Stages
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.fit_summary import FitSummary
 from mcspark.runtime.files import Files, beside, leaf
 from mcspark.runtime.untrusted import read_json
-
-if TYPE_CHECKING:
-    from mcspark.ml.multicalibrator import MulticalibratorModel
 
 log = structlog.get_logger(__name__)
 
@@ -46,10 +43,36 @@ _SCHEMAS = {
 """Of the tables: a calibrator that no group changes has nulls alone for the names of its groups."""
 
 
+class Savable(Protocol):
+    """What a fitted calibrator has that is saved, and how it is made again."""
+
+    fitted: FittedGroups
+    calibrator: SignatureCalibrator
+    method: str
+    texts: tuple[str, ...]
+    summary: FitSummary | None
+
+    def __init__(
+        self, fitted: FittedGroups, calibrator: SignatureCalibrator, method: str = "trees"
+    ) -> None: ...
+
+    @property
+    def stages(self) -> Stages | None:
+        """The stages of a calibrator made of trees."""
+
+    def getOrDefault(self, param: str) -> Any:
+        """Value of a Spark ML parameter."""
+
+    def _set(self, **columns: str) -> object: ...
+
+
+M = TypeVar("M", bound=Savable)
+
+
 class CalibratorWriter:
     """Writes a model to a folder, in the manner of Spark ML's writers."""
 
-    def __init__(self, model: MulticalibratorModel) -> None:
+    def __init__(self, model: Savable) -> None:
         self._model = model
         self._overwrite = False
 
@@ -95,13 +118,13 @@ class CalibratorWriter:
         files.write_text(f"{folder}/model.json", _checked_text(self._model))
 
 
-class CalibratorReader:
+class CalibratorReader(Generic[M]):
     """Reads a model from a folder, in the manner of Spark ML's readers."""
 
-    def __init__(self, cls: type[MulticalibratorModel]) -> None:
+    def __init__(self, cls: type[M]) -> None:
         self._cls = cls
 
-    def load(self, path: str) -> MulticalibratorModel:
+    def load(self, path: str) -> M:
         """Read the model.
 
         Raises
@@ -134,7 +157,7 @@ def _texts(files: Files, path: str, count: int) -> tuple[str, ...]:
         return ()
 
 
-def _plain(model: MulticalibratorModel) -> dict[str, Any]:
+def _plain(model: Savable) -> dict[str, Any]:
     plain = {
         "schema_version": SCHEMA_VERSION,
         "mcspark": _own_version(),
@@ -149,7 +172,7 @@ def _plain(model: MulticalibratorModel) -> dict[str, Any]:
     return {**plain, "sha256": _digest(plain)}
 
 
-def _checked_text(model: MulticalibratorModel) -> str:
+def _checked_text(model: Savable) -> str:
     """The text of ``model.json``, read once as it will be read: what cannot be read is not published.
 
     Raises
@@ -176,7 +199,7 @@ def _digest(plain: dict[str, Any]) -> str:
     return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def model_from_text(cls: type[MulticalibratorModel], text: str) -> MulticalibratorModel:
+def model_from_text(cls: type[M], text: str) -> M:
     """Rebuild a model from the text of its ``model.json``; whatever the text is, nothing else is raised.
 
     Raises
@@ -190,7 +213,7 @@ def model_from_text(cls: type[MulticalibratorModel], text: str) -> Multicalibrat
         raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
-def model_from_plain(cls: type[MulticalibratorModel], plain: Any) -> MulticalibratorModel:
+def model_from_plain(cls: type[M], plain: Any) -> M:
     """Rebuild a model from its JSON form, checking every part.
 
     Raises

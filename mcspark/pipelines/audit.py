@@ -15,7 +15,8 @@ from mcspark.ml.working import WORKING
 from mcspark.pipelines.drift import change_since, earlier_metrics, too_far
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins
-from mcspark.pipelines.publishing import finish_run, stage_metrics, target_of
+from mcspark.pipelines.publishing import finish_run, stage_metrics
+from mcspark.pipelines.record import target_of
 from mcspark.pipelines.reporting import claim_report
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary, measured_summary

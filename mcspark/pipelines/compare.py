@@ -27,7 +27,7 @@ from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, work
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.comparison_page import figure, html, markdown, summary_table
 from mcspark.pipelines.inputs import Inputs, read_inputs
-from mcspark.pipelines.publishing import stage_manifest
+from mcspark.pipelines.record import stage_manifest
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column

@@ -13,14 +13,14 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 from mcspark.config import redact
 from mcspark.core.metrics.metrics import Metrics
 from mcspark.data.lease import Lease
-from mcspark.data.manifest import KNOWN, manifest_place, manifest_text, write_manifest
 from mcspark.data.ownership import MODEL
 from mcspark.data.sink import Publication, Target
-from mcspark.data.target import described, located
+from mcspark.data.target import described
 from mcspark.errors import ConfigurationError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.drift import RUN_FILE
 from mcspark.pipelines.inputs import Inputs, output_columns
+from mcspark.pipelines.record import stage_manifest
 from mcspark.pipelines.reporting import claim_report, stage_report
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary
@@ -40,21 +40,6 @@ METRICS_SCHEMA = StructType([
     StructField("level", LongType()),
 ])  # fmt: skip
 """Columns of the metrics table; the run is its partition ``run_id``."""
-
-
-def target_of(run: Run) -> Target:
-    """Where the output goes.
-
-    Raises
-    ------
-    ConfigurationError
-        If the configuration names no output, or one that cannot be written.
-    """
-    output = run.config.output
-    if output is None:
-        raise ConfigurationError(f"{run.job} needs an output: where the calibrated scores go")
-    target = located(run.spark, output)
-    return target.beside("candidate") if output.candidate else target
 
 
 def claim(
@@ -185,42 +170,6 @@ def finish_run(
             lease.check()
         publication.publish()
     return {**summary, "paths": {**summary["paths"], "manifest": path}}
-
-
-def stage_manifest(run: Run, publication: Publication, output: str, summary: Mapping[str, Any]) -> str:
-    """Write the manifest of a run that ends as its summary says aside; returns its path."""
-    path = manifest_place(Files(run.spark, output), output, run.run_id)
-    result = {key: value for key, value in summary.items() if key not in ("status", "run_id")}
-    text = manifest_text(
-        run.spark,
-        run_id=run.run_id,
-        job=run.job,
-        status=str(summary["status"]),
-        configuration=run.config.to_plain(),
-        result={**result, "seconds": run.seconds},
-    )
-    publication.stage_text(path, text, KNOWN)
-    return path
-
-
-def failed_run(run: Run, status: str, error: str, exit_code: int) -> None:
-    """Write the manifest of a run that has failed; there is no place for it without an output."""
-    compared = run.config.compare.output
-    if run.job == "compare" and compared is not None:
-        place = compared.path
-    elif run.job in ("calibrate", "score", "audit") and run.config.output is not None:
-        place = target_of(run).leaf
-    else:
-        return
-    write_manifest(
-        run.spark,
-        place,
-        run_id=run.run_id,
-        job=run.job,
-        status=status,
-        configuration=run.config.to_plain(),
-        result={"error": error, "exit_code": exit_code, "seconds": run.seconds},
-    )
 
 
 def publish_empty(

@@ -22,8 +22,8 @@ from mcspark.pipelines.publishing import (
     stage_metrics,
     stage_model,
     stage_tables,
-    target_of,
 )
+from mcspark.pipelines.record import target_of
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import calibrated_summary
 

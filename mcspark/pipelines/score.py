@@ -20,8 +20,8 @@ from mcspark.pipelines.publishing import (
     finish_run,
     publish_empty,
     stage_tables,
-    target_of,
 )
+from mcspark.pipelines.record import target_of
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.stored import stored_model
 from mcspark.pipelines.summary import scored_summary

@@ -10,16 +10,14 @@ import importlib.util
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
 from mcspark.config import Config, redact
 from mcspark.errors import ConfigurationError
+from mcspark.pipelines.run import Run
 from mcspark.runtime.files import Files
-
-if TYPE_CHECKING:
-    from mcspark.pipelines.run import Run
 
 log = structlog.get_logger(__name__)
 

@@ -21,7 +21,8 @@ from typing import Any
 
 from mcspark.data.sink import Publication
 from mcspark.ml import trees
-from mcspark.pipelines import run, score
+from mcspark.pipelines import job as jobs
+from mcspark.pipelines import score
 from mcspark.runtime.files import Files
 
 
@@ -167,7 +168,7 @@ def main(fault: str, file: str) -> None:
         ended.append((spark, code))
         raise SystemExit(code)
 
-    run.finish = keep_session  # type: ignore[assignment,attr-defined]
+    jobs.finish = keep_session  # type: ignore[assignment,attr-defined]
     for job, *arguments in json.loads(Path(file).read_text()):
         script = str(Path(__file__).resolve().parents[2] / "jobs" / f"{job}.py")
         sys.argv = [script, *arguments]

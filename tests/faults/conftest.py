@@ -101,7 +101,7 @@ def run_job(spark: Any, *arguments: str) -> Done:
 
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch("mcspark.pipelines.run.finish", end),
+        mock.patch("mcspark.pipelines.job.finish", end),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         mock.patch.object(sys, "argv", [script, *rest]),

@@ -52,7 +52,7 @@ def calibrate(config: Path) -> Done:
 
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch("mcspark.pipelines.run.finish", end),
+        mock.patch("mcspark.pipelines.job.finish", end),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         pytest.raises(SystemExit) as ended,
