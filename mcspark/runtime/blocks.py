@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mcspark.engine.choice import engine_of
 from mcspark.runtime.archives import quick_to_follow
 from mcspark.runtime.batches import gathered
 
@@ -85,7 +86,7 @@ def by_bucket(blocks: DataFrame, reduce: Reduce, *, kept: bool = False) -> DataF
         for bucket, same in groupby(_one_by_one(batches), key=itemgetter(0)):
             yield _blocks({bucket: reduce(_table([block for _, block in same]))})
 
-    cores = max(blocks.sparkSession.sparkContext.defaultParallelism, 1)
+    cores = engine_of(blocks.sparkSession).cores()
     moved = blocks.repartition(cores, "bucket") if kept else blocks.repartition("bucket")
     # In order, so that a task holds the blocks of one bucket at a time.
     return moved.sortWithinPartitions("bucket").mapInArrow(quick_to_follow(merge), _SCHEMA)
@@ -118,8 +119,8 @@ def to_driver(blocks: DataFrame, size: int = 0) -> pa.Table | None:
     size : int
         Bytes of all blocks: they come in pieces well below the driver's limit for one result.
     """
-    limit = blocks.sparkSession.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
-    allowed = byte_count(limit) / 4
+    limit = blocks.sparkSession.conf.get("spark.driver.maxResultSize", "1g")
+    allowed = byte_count(str(limit)) / 4
     pieces = max(1, math.ceil(size / allowed)) if allowed else 1
     found: list[bytes] = []
     for i in range(pieces):

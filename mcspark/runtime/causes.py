@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
+from mcspark.engine.errors import SPARK_ERRORS, chain
 
-_DEEPEST = 25
 _LONGEST = 300
 
 _MENDS = tuple(
@@ -50,64 +45,23 @@ def advice(text: str) -> str | None:
     return next((mend for pattern, mend in _MENDS if pattern.search(text)), None)
 
 
-def java_reason(error: Py4JJavaError | PySparkException) -> str:
-    """The message of an exception of Java's in one line: with its class, its deepest cause, and the mend.
+def java_reason(error: BaseException) -> str:
+    """The message of an error of Spark's in one line: with its class, its deepest cause, and the mend.
 
     Such as ``SSLException: cannot connect, caused by ValidatorException: …; the certificate there …``.
     """
-    thrown: Any = (
-        getattr(error, "_origin", None) if isinstance(error, PySparkException) else error.java_exception
-    )
-    if isinstance(error, PySparkException):  # what pyspark has made of some of them
-        first = f"{type(error).__name__}: {_line(str(error))}"
-    else:
-        first = f"{thrown.getClass().getSimpleName()}: {_line(thrown.getMessage())}"
-    deepest = _deepest(thrown) if thrown is not None else None
-    if deepest is not None and deepest.partition(": ")[2] not in first:
-        first = f"{first}, caused by {deepest}"
+    (kind, message), *causes = chain(error)
+    first = f"{kind}: {_line(message)}"
+    deepest = next((cause for cause in reversed(causes) if cause[1]), None)
+    if deepest is not None and _line(deepest[1]) not in first:
+        first = f"{first}, caused by {deepest[0]}: {_line(deepest[1])}"
     mend = advice(first)
     return f"{first}; {mend}" if mend else first
-
-
-def _deepest(thrown: Any) -> str | None:
-    """Class and message of the last exception in the chain of causes that has a message."""
-    found = None
-    with suppress(Py4JError, AttributeError):
-        for _ in range(_DEEPEST):
-            thrown = thrown.getCause()
-            if thrown is None:
-                break
-            if thrown.getMessage():
-                found = f"{thrown.getClass().getSimpleName()}: {_line(thrown.getMessage())}"
-    return found
 
 
 def _line(text: object) -> str:
     lines = str(text or "").strip().splitlines()
     return lines[0].strip()[:_LONGEST] if lines else "no message"
-
-
-@contextmanager
-def ivy_messages(jvm: Any) -> Iterator[list[str]]:
-    """Collect what Ivy prints while it resolves: its exception says "not found", whatever the cause.
-
-    Yields a list that holds the causes when the block ends, the most telling first.
-    """
-    told: list[str] = []
-    heard, before = None, None
-    with suppress(Py4JError, TypeError):  # another version of Spark may print elsewhere
-        utils = jvm.org.apache.spark.deploy.SparkSubmitUtils
-        before = utils.printStream()
-        heard = jvm.java.io.ByteArrayOutputStream()
-        both = jvm.org.apache.commons.io.output.TeeOutputStream(before, heard)
-        getattr(utils, "printStream_$eq")(jvm.java.io.PrintStream(both, True))
-    try:
-        yield told
-    finally:
-        if heard is not None and before is not None:
-            with suppress(Py4JError, TypeError):
-                getattr(utils, "printStream_$eq")(before)
-                told += telling(str(heard.toString()))
 
 
 def telling(text: str) -> list[str]:
@@ -118,7 +72,7 @@ def telling(text: str) -> list[str]:
 
 def unresolved(error: Exception, told: list[str]) -> str:
     """Why jars could not be resolved, in one line with the mend."""
-    said = java_reason(error) if isinstance(error, Py4JJavaError | PySparkException) else str(error)
+    said = java_reason(error) if isinstance(error, SPARK_ERRORS) else str(error)
     if not told:
         return said
     mend = advice(told[0])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from mcspark.engine.choice import engine_of
+from mcspark.engine.interface import Executor
 from mcspark.errors import TransientError
 
 
@@ -18,30 +19,9 @@ def driver_cores() -> int:
     return os.cpu_count() or 1
 
 
-@dataclass(frozen=True)
-class Executor:
-    """One process that runs tasks; in local mode the driver itself.
-
-    Attributes
-    ----------
-    id, host
-        Spark's name of it, and `host:port`.
-    cores, slots
-        Its cores, and how many tasks it runs at once (cores / `spark.task.cpus`).
-    """
-
-    id: str
-    host: str
-    cores: int
-    slots: int
-
-
 def executors(spark: SparkSession) -> tuple[Executor, ...]:
     """The live executors that run tasks, by id."""
-    summaries = spark.sparkContext._jsc.sc().statusStore().executorList(True)
-    every = [summaries.apply(i) for i in range(summaries.size())]
-    found = [Executor(e.id(), e.hostPort(), e.totalCores(), e.maxTasks()) for e in every]
-    return tuple(sorted((e for e in found if e.slots > 0), key=lambda e: e.id))
+    return engine_of(spark).executors()
 
 
 def slots(spark: SparkSession, wait_seconds: float = 60) -> int:
@@ -61,7 +41,7 @@ def slots(spark: SparkSession, wait_seconds: float = 60) -> int:
             return count
         if time.monotonic() > deadline:
             raise TransientError(
-                f"No executor registered within {wait_seconds:.0f} s on {spark.sparkContext.master}: "
+                f"No executor registered within {wait_seconds:.0f} s on {_master(spark)}: "
                 "the cluster is full, or its workers are down."
             )
         time.sleep(0.2)
@@ -70,7 +50,7 @@ def slots(spark: SparkSession, wait_seconds: float = 60) -> int:
 def settled_slots(spark: SparkSession, quiet_seconds: float = 1.0) -> int:
     """:func:`slots` once no executor has come for a while: they register one after another."""
     count = slots(spark)
-    if str(spark.sparkContext.master).partition("[")[0] == "local":
+    if _master(spark).partition("[")[0] == "local":
         return count
     since = time.monotonic()
     while time.monotonic() - since < quiet_seconds:
@@ -78,3 +58,7 @@ def settled_slots(spark: SparkSession, quiet_seconds: float = 1.0) -> int:
         if (now := slots(spark)) != count:
             count, since = now, time.monotonic()
     return count
+
+
+def _master(spark: SparkSession) -> str:
+    return str(spark.conf.get("spark.master"))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
-from pyspark.errors import PySparkException
-
+from mcspark.engine.errors import SPARK_ERRORS, is_gone
 from mcspark.errors import ConfigurationError, McsparkError, TransientError
 
 _LOST = re.compile(
@@ -30,12 +28,12 @@ def explained(error: BaseException) -> McsparkError | None:
     Lost executors, a lost driver JVM and connections that break are transient; a disk that is full, or that
     may not be written, is for its owner to mend.
     """
-    if isinstance(error, Py4JNetworkError) or (isinstance(error, Py4JError) and "is empty" in str(error)):
+    if is_gone(error):
         return TransientError(
             "the driver's JVM is gone, perhaps killed for its memory; try again, with more "
             "spark.driver.memory if it happens again"
         )
-    if not isinstance(error, Py4JJavaError | PySparkException):
+    if not isinstance(error, SPARK_ERRORS):
         return None
     text = str(error)
     for kind, pattern, mend in (
@@ -51,14 +49,14 @@ def explained(error: BaseException) -> McsparkError | None:
 def reason_of(error: BaseException) -> str:
     """One line on an error that nobody has foreseen: of a Java exception, what caused it in the end."""
     text = str(error).strip()
-    causes = _CAUSE.findall(text) if isinstance(error, Py4JJavaError) else []
+    causes = _CAUSE.findall(text) if isinstance(error, SPARK_ERRORS) else []
     lines = [causes[-1]] if causes else text.splitlines()
     return lines[0].strip()[:500] if lines else type(error).__name__
 
 
 def native_failure(error: BaseException) -> str | None:
     """Why the native library of LightGBM could not be loaded; None if that is not what failed."""
-    found = _NATIVE.search(str(error)) if isinstance(error, Py4JJavaError) else None
+    found = _NATIVE.search(str(error)) if isinstance(error, SPARK_ERRORS) else None
     return found.group().strip() if found else None
 
 

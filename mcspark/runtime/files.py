@@ -7,13 +7,11 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from mcspark.engine.choice import engine_of
+from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.causes import java_reason
 from mcspark.runtime.literal import escaped
@@ -47,21 +45,14 @@ class Files:
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._jvm: Any = spark._jvm
-        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
         try:
-            system = self._path(path).getFileSystem(self._conf)
-        except (Py4JJavaError, PySparkException) as error:
+            self._store = engine_of(spark).store(path)
+        except SPARK_ERRORS as error:
             raise ConfigurationError(
                 f"{path}: no file system for this path ({java_reason(error)})"
             ) from error
-        self.is_local = system.getScheme() == "file"
-        self.renames = system.getUri().getScheme() not in OBJECT_STORES
-        # Without the checksum layer: its hidden .crc companions would turn a hand-edited file into an error.
-        self._system: Any = system.getRawFileSystem() if self.is_local else system
-
-    def _path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(path)
+        self.is_local = self._store.scheme == "file"
+        self.renames = self._store.scheme not in OBJECT_STORES
 
     def qualify(self, path: str) -> str:
         """The full name of the path, with scheme and without a trailing slash.
@@ -71,44 +62,41 @@ class Files:
         """
         if self.is_local:
             return f"file:{os.path.realpath(self.local_name(path))}"
-        return str(self._system.makeQualified(self._path(path)).toString())
+        return self._store.full_name(path)
 
     def local_name(self, path: str) -> str:
         """The name of a local path for the operating system."""
-        return unquote(urlsplit(self._system.makeQualified(self._path(path)).toUri().toString()).path)
+        return self._store.local_name(path)
 
     def exists(self, path: str) -> bool:
         """Whether anything is there."""
-        return bool(self._system.exists(self._path(path)))
+        return self._store.exists(path)
 
     def is_folder(self, path: str) -> bool:
         """Whether a folder is there."""
-        where = self._path(path)
-        return bool(self._system.exists(where) and self._system.getFileStatus(where).isDirectory())
+        return self._store.exists(path) and self._store.is_folder(path)
 
     def entries(self, folder: str) -> list[tuple[str, bool]]:
         """The names in a folder, and whether each is a folder."""
         if self.is_local:
             return local_entries(self.local_name(folder))
-        found = self._system.listStatus(self._path(folder))
-        return [(str(status.getPath().getName()), bool(status.isDirectory())) for status in found]
+        return self._store.entries(folder)
 
     def modified(self, path: str) -> float | None:
         """When the file was last written, in seconds by the clock of the file system; None without one."""
         try:
-            return float(self._system.getFileStatus(self._path(path)).getModificationTime()) / 1000
-        except Py4JJavaError:
+            return self._store.modified(path)
+        except SPARK_ERRORS:
             return None
 
     def names(self, path: str) -> list[str]:
         """Sorted names in the folder; none if there is no such folder."""
         try:
-            listed = self._system.listStatus(self._path(path))
-        except Py4JJavaError as error:
+            return sorted(self._store.names(path))
+        except SPARK_ERRORS as error:
             if "FileNotFound" in java_reason(error):
                 return []
             raise
-        return sorted(str(status.getPath().getName()) for status in listed)
 
     def below(self, path: str) -> list[str]:
         """Names of all files below the folder, relative to it; of links, the links themselves."""
@@ -119,16 +107,12 @@ class Files:
                 for folder, folders, names in os.walk(top)
                 for name in [*names, *(inner for inner in folders if (Path(folder) / inner).is_symlink())]
             ]
-        root = str(self._system.makeQualified(self._path(path)).toString())
-        found, names = self._system.listFiles(self._path(path), True), []
-        while found.hasNext():
-            names.append(str(found.next().getPath().toString())[len(root) :].lstrip("/"))
-        return names
+        root = self._store.full_name(path)
+        return [name[len(root) :].lstrip("/") for name in self._store.below(path)]
 
     def matching(self, folder: str, pattern: str) -> list[str]:
         """Sorted full names of what matches a pattern of Hadoop's below a folder, such as ``*=*/x``."""
-        found = self._system.globStatus(self._path(f"{escaped(folder.rstrip('/'))}/{pattern}")) or []
-        return sorted(str(status.getPath().toString()) for status in found)
+        return sorted(self._store.matching(f"{escaped(folder.rstrip('/'))}/{pattern}"))
 
     def make_folder(self, path: str) -> None:
         """Make the folder and its parents, unless there.
@@ -139,8 +123,8 @@ class Files:
             If it cannot be made.
         """
         try:
-            made = self._system.mkdirs(self._path(path))
-        except Py4JJavaError as error:
+            made = self._store.make_folder(path)
+        except SPARK_ERRORS as error:
             raise ConfigurationError(f"{path}: cannot make this folder ({java_reason(error)})") from error
         if not made:
             raise ConfigurationError(f"{path}: cannot make this folder; check who may write there")
@@ -148,24 +132,24 @@ class Files:
     def missing_above(self, path: str) -> list[str]:
         """The folders above the path that are not there, innermost first."""
         missing = []
-        where = self._path(path).getParent()
-        while where is not None and not self._system.exists(where):
-            missing.append(str(where.toString()))
-            where = where.getParent()
+        where = self._store.parent(path)
+        while where is not None and not self._store.exists(where):
+            missing.append(where)
+            where = self._store.parent(where)
         return missing
 
     def delete_empty(self, folders: Sequence[str]) -> None:
         """Delete these folders, innermost first, up to the first in which anything is."""
         for folder in folders:
             try:
-                if self.names(folder) or not self._system.delete(self._path(folder), False):
+                if self.names(folder) or not self._store.delete(folder, whole=False):
                     return
-            except Py4JJavaError:  # somebody has just put something there
+            except SPARK_ERRORS:  # somebody has just put something there
                 return
 
     def delete(self, path: str) -> None:
         """Delete the file or the whole folder, if there."""
-        self._system.delete(self._path(path), True)
+        self._store.delete(path, whole=True)
 
     def move(self, source: str, target: str) -> None:
         """Rename to a name that is free, in one step or not at all.
@@ -185,8 +169,8 @@ class Files:
                 raise OSError(error.errno, what) from error
             return
         try:
-            moved = self._system.rename(self._path(source), self._path(target))
-        except Py4JJavaError as error:
+            moved = self._store.move(source, target)
+        except SPARK_ERRORS as error:
             raise OSError(f"{source}: cannot be moved to {target} ({java_reason(error)})") from error
         if not moved:
             raise OSError(f"{source}: cannot be moved to {target}")
@@ -201,39 +185,23 @@ class Files:
         ValueError
             If it is larger than ``limit`` bytes.
         """
-        where = self._path(path)
         try:
-            size = int(self._system.getFileStatus(where).getLen())
+            size = self._store.size(path)
             if size > limit:
                 raise ValueError(f"{path}: {size} bytes, more than the {limit} that such a file may have")
-            stream = self._system.open(where)
-        except Py4JJavaError as error:
+            return self._store.read_text(path)
+        except SPARK_ERRORS as error:
             if "FileNotFound" in java_reason(error):
                 raise FileNotFoundError(f"{path}: no such file") from error
             raise OSError(f"{path}: cannot be read ({java_reason(error)})") from error
-        try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
 
     def copy_to_local(self, path: str, folder: str) -> None:
         """Copy a file or a whole folder into a folder of this machine."""
-        self._system.copyToLocalFile(
-            False, self._path(path), self._jvm.org.apache.hadoop.fs.Path(folder), True
-        )
+        self._store.copy_to_local(path, folder)
 
     def head_bytes(self, path: str, limit: int) -> bytes:
         """The first bytes of a file, decompressed if its name says so."""
-        where = self._path(path)
-        hadoop, commons = self._jvm.org.apache.hadoop.io.compress, self._jvm.org.apache.commons.io
-        stream = self._system.open(where)
-        try:
-            codec = hadoop.CompressionCodecFactory(self._conf).getCodec(where)
-            if codec is not None:
-                stream = codec.createInputStream(stream)
-            return bytes(commons.IOUtils.toByteArray(commons.input.BoundedInputStream(stream, limit)))
-        finally:
-            stream.close()
+        return self._store.head(path, limit)
 
     def write_text(self, path: str, text: str) -> None:
         """Write a UTF-8 file beside its place, then put it there in one step.
@@ -251,23 +219,16 @@ class Files:
             self._write_new(temporary, text)
             self.replace(temporary, path)
         except ConfigurationError as error:
-            with suppress(Py4JJavaError):
+            with suppress(*SPARK_ERRORS):
                 self.delete(temporary)
             raise ConfigurationError(str(error).replace(temporary, path)) from error
 
     def _write_new(self, path: str, text: str) -> None:
         self.make_folder(parent(path))
         try:
-            self._write(path, text)
-        except Py4JJavaError as error:
+            self._store.write(path, text.encode("utf-8"))
+        except SPARK_ERRORS as error:
             raise ConfigurationError(f"{path}: cannot be written ({java_reason(error)})") from error
-
-    def _write(self, path: str, text: str) -> None:
-        stream = self._system.create(self._path(path), True)
-        try:
-            stream.write(bytearray(text.encode("utf-8")))
-        finally:
-            stream.close()
 
     def replace(self, source: str, target: str) -> None:
         """Rename a file over another one, in one step.
@@ -278,21 +239,14 @@ class Files:
             If the file system refuses.
         """
         try:
-            self._replace(source, target)
-        except (Py4JJavaError, OSError) as error:
-            reason = java_reason(error) if isinstance(error, Py4JJavaError) else error.strerror
-            raise ConfigurationError(f"{target}: cannot be written ({reason})") from error
-
-    def _replace(self, source: str, target: str) -> None:
-        if self.is_local:
-            Path(self.local_name(source)).replace(self.local_name(target))
-            return
-        options = self._jvm.org.apache.hadoop.fs.Options.Rename
-        overwrite = self._jvm.java.lang.reflect.Array.newInstance(options.OVERWRITE.getClass(), 1)
-        self._jvm.java.lang.reflect.Array.set(overwrite, 0, options.OVERWRITE)
-        where = self._path(target)
-        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(where.toUri(), self._conf)
-        context.rename(self._path(source), where, overwrite)
+            if self.is_local:
+                Path(self.local_name(source)).replace(self.local_name(target))
+            else:
+                self._store.replace(source, target)
+        except OSError as error:
+            raise ConfigurationError(f"{target}: cannot be written ({error.strerror})") from error
+        except SPARK_ERRORS as error:
+            raise ConfigurationError(f"{target}: cannot be written ({java_reason(error)})") from error
 
 
 def parent(path: str) -> str:

@@ -14,16 +14,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark import SparkConf, SparkContext
 
 from mcspark.config import AttributeTable, Config, Output, ScoredTable
+from mcspark.engine.classic import class_path, jvm
 from mcspark.errors import ConfigurationError
 from mcspark.runtime import streams
-from mcspark.runtime.causes import ivy_messages, unresolved
-from mcspark.runtime.jars import FOLDER_VARIABLE, jars_by_checksum
+from mcspark.runtime.jars import FOLDER_VARIABLE, UnresolvedError, fetched, jars_by_checksum
 from mcspark.runtime.java import ensure_java
 
 _EXTENSIONS = "spark.sql.extensions"
@@ -131,11 +127,10 @@ def prepare(
         return {}
     features = [FEATURES[name] for name in names]
     # A JVM that is started here must know its memory; one that runs has its settings, submitted or not.
-    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
-    active = SparkContext._active_spark_context
-    given = dict(active.getConf().getAll()) if active else dict(SparkConf().getAll())
-    jars = _added_jars(SparkContext._jvm, names, environ)
-    if active is not None:
+    jvm.start(settings)
+    given = jvm.settings()
+    jars = _added_jars(names, environ)
+    if jvm.has_session():
         _refuse_unprepared(names, given)
         return {}
     found = {key: value for f in features for key, value in f.settings.items() if key not in given}
@@ -156,31 +151,21 @@ def _refuse_unprepared(names: Sequence[str], given: Mapping[str, str]) -> None:
             )
 
 
-def _added_jars(jvm: Any, names: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+def _added_jars(names: Sequence[str], environ: Mapping[str, str]) -> list[str]:
     """The jars that were missing; the driver can load them now."""
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     folder = environ.get(FOLDER_VARIABLE)
     added: list[str] = []
     for name in names:
         feature = FEATURES[name]
-        if _loadable(loader, feature.probe):
+        if not class_path.missing_classes([feature.probe]):
             continue
         jars = [str(jar.resolve()) for jar in checked_jars(Path(folder), name)] if folder else []
-        jars = jars or _resolved(jvm, feature)
-        for jar in jars:
-            loader.addURL(jvm.java.io.File(jar).toURI().toURL())
-        if not _loadable(loader, feature.probe):
+        jars = jars or _resolved(feature)
+        class_path.add_to_driver(jars)
+        if class_path.missing_classes([feature.probe]):
             raise ConfigurationError(f"{feature.coordinate} was added, but {feature.probe} cannot be loaded.")
         added += jars
     return added
-
-
-def _loadable(loader: Any, name: str) -> bool:
-    try:
-        loader.loadClass(name)
-    except Py4JError:
-        return False
-    return True
 
 
 def checked_jars(folder: Path, name: str) -> list[Path]:
@@ -201,20 +186,15 @@ def checked_jars(folder: Path, name: str) -> list[Path]:
     return [found[digest] for digest in wanted]
 
 
-def _resolved(jvm: Any, feature: Feature) -> list[str]:
-    query = f"?exclude={feature.excluded}" if feature.excluded else ""
-    uri = jvm.java.net.URI(f"ivy://{feature.coordinate}{query}")
+def _resolved(feature: Feature) -> list[str]:
     try:
-        with ivy_messages(jvm) as told:
-            paths = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(uri)
-    except Py4JJavaError as error:
-        reason = unresolved(error, told)
+        return fetched(feature.coordinate, feature.excluded)
+    except UnresolvedError as error:
         raise ConfigurationError(
-            f"{feature.coordinate} is not on the class path and could not be resolved: {reason}. Ways out: "
+            f"{feature.coordinate} is not on the class path and could not be resolved: {error}. Ways out: "
             f"--packages {feature.coordinate} with spark.jars.ivySettings for your own repository; --jars; "
             f"or {FOLDER_VARIABLE}, a folder filled by `python -m mcspark.runtime.formats`."
         ) from error
-    return [path for path in str(paths.mkString("\n")).splitlines() if path]
 
 
 def main(arguments: list[str]) -> int:
@@ -226,10 +206,10 @@ def main(arguments: list[str]) -> int:
     try:
         ensure_java()
         with streams.stdout_to_stderr():
-            SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False))
+            jvm.start()
         for name in names:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            for jar in _resolved(SparkContext._jvm, FEATURES[name]):
+            for jar in _resolved(FEATURES[name]):
                 print(shutil.copy2(jar, folder))
             checked_jars(Path(folder), name)
     except ConfigurationError as error:

@@ -13,15 +13,17 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from mcspark.engine.classic import class_path, jvm
+from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.errors import ConfigurationError
-from mcspark.runtime.causes import advice, ivy_messages, unresolved
+from mcspark.runtime import streams
+from mcspark.runtime.causes import advice, telling, unresolved
+from mcspark.runtime.java import ensure_java
 
 COORDINATE = "com.microsoft.azure:synapseml-lightgbm_2.12:1.1.3"
 FOLDER_VARIABLE = "MCSPARK_JARS"
@@ -78,18 +80,36 @@ def checked_jars(folder: Path) -> list[Path]:
     return [found[digest] for digest in NEEDED]
 
 
-def missing_classes(spark: SparkSession) -> list[str]:
-    """Those of the needed classes that the driver cannot load."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    missing = []
-    for name in CLASSES:
+class UnresolvedError(Exception):
+    """Why jars could not be fetched, in one line with the mend."""
+
+
+def fetched(coordinate: str, excluded: str) -> list[str]:
+    """Let Spark's resolver fetch jars; a repository that never answers ends after a while.
+
+    Raises
+    ------
+    UnresolvedError
+        They cannot be had.
+    """
+    found: list[str] = []
+    failure: list[Exception] = []
+
+    def fetch() -> None:
         try:
-            loader.loadClass(name)
-        except Py4JError:
-            missing.append(name)
-    return missing
+            found.extend(class_path.fetch(coordinate, excluded))
+        except ENGINE_ERRORS as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=fetch, name="resolve-jars", daemon=True)
+    with class_path.resolver_output() as heard:
+        thread.start()
+        thread.join(RESOLVE_SECONDS)
+    if thread.is_alive() or failure:
+        silent = TimeoutError(f"no answer in {RESOLVE_SECONDS} s; {advice('no answer in')}")
+        error = failure[0] if failure else silent
+        raise UnresolvedError(unresolved(error, telling("".join(heard)))) from error
+    return found
 
 
 def add_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -> None:
@@ -100,71 +120,34 @@ def add_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -
     ConfigurationError
         The jars cannot be had; the message names the ways out.
     """
-    if not missing_classes(spark):
+    if not class_path.missing_classes(CLASSES):
         return
-    known = _session_jars(spark)
     folder = environ.get(FOLDER_VARIABLE)
-    if folder:
-        for jar in checked_jars(Path(folder)):
+    jars = checked_jars(Path(folder)) if folder else fetched_jars()
+    with class_path.shared_with_all_threads(spark):
+        for jar in jars:
             spark.sql(f'ADD JAR "{jar.resolve().as_uri()}"')
-    else:
-        _resolve(spark)
-    _share_class_loader(spark, known)
-    still = missing_classes(spark)
-    if still:
+    if still := class_path.missing_classes(CLASSES):
         raise ConfigurationError(f"The LightGBM jars were added, but {still[0]} still cannot be loaded.")
 
 
-def _share_class_loader(spark: SparkSession, known: Sequence[str]) -> None:
-    """Let every thread of the driver's JVM see the added jars.
+def fetched_jars() -> list[Path]:
+    """The LightGBM jars, fetched by Spark's resolver.
 
-    `ADD JAR` gives them to a class loader of the session, and that to the one JVM thread that runs it. The
-    threads that have read results of tasks before keep the loader above it for ever: where that one takes
-    jars, as under `spark-submit` and for any driver that plain Python starts, it gets them too. Where it does
-    not, threads that have read no result yet get the loader of the session.
+    Raises
+    ------
+    ConfigurationError
+        They cannot be had; the message names the ways out.
     """
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    loader = spark._jsparkSession.sharedState().jarClassLoader()
-    parent = loader.getParent()
     try:
-        for url in loader.getURLs():
-            if str(url) not in known:
-                parent.addURL(url)
-    except Py4JError:
-        jvm.java.lang.Thread.currentThread().setContextClassLoader(loader)
-        for thread in jvm.java.lang.Thread.getAllStackTraces().keySet():
-            if parent.equals(thread.getContextClassLoader()):
-                thread.setContextClassLoader(loader)
-
-
-def _session_jars(spark: SparkSession) -> list[str]:
-    return [str(url) for url in spark._jsparkSession.sharedState().jarClassLoader().getURLs()]
-
-
-def _resolve(spark: SparkSession) -> None:
-    """Let Spark's resolver fetch the jars; a repository that never answers ends after a while."""
-    failure: list[Exception] = []
-
-    def resolve() -> None:
-        try:
-            spark.sql(f'ADD JAR "ivy://{COORDINATE}?exclude={",".join(EXCLUDED)}"')
-        except (Py4JError, PySparkException) as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=resolve, name="resolve-jars", daemon=True)
-    with ivy_messages(spark._jvm) as told:
-        thread.start()
-        thread.join(RESOLVE_SECONDS)
-    if thread.is_alive() or failure:
-        silent = TimeoutError(f"no answer in {RESOLVE_SECONDS} s; {advice('no answer in')}")
-        what = unresolved(failure[0] if failure else silent, told)
+        return [Path(path) for path in fetched(COORDINATE, ",".join(EXCLUDED))]
+    except UnresolvedError as error:
         raise ConfigurationError(
-            f"The LightGBM jars ({COORDINATE}) are not on the class path and could not be resolved: {what}. "
+            f"The LightGBM jars ({COORDINATE}) are not on the class path and could not be resolved: {error}. "
             f"Ways out: set {FOLDER_VARIABLE} to a folder filled by `python -m mcspark.runtime.jars FOLDER` "
             "on a machine that reaches the repository; pass those jars with --jars; pass --packages, with "
             "spark.jars.ivySettings naming your own repository; or bake the jars into the image."
-        ) from (failure[0] if failure else None)
+        ) from error
 
 
 def main(arguments: list[str]) -> int:
@@ -172,22 +155,17 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print("usage: python -m mcspark.runtime.jars FOLDER", file=sys.stderr)
         return ConfigurationError.exit_code
-    from mcspark.runtime.session import spark_session, stopped  # session builds on this module
-
     target = Path(arguments[0])
     try:
-        with (
-            tempfile.TemporaryDirectory() as ivy,
-            stopped(
-                spark_session("mcspark jars", {"spark.jars.ivy": ivy, "spark.master": "local[1]"})
-            ) as spark,
-        ):
-            _resolve(spark)
+        ensure_java()
+        with tempfile.TemporaryDirectory() as ivy, streams.stdout_to_stderr():
+            jvm.start({"spark.jars.ivy": ivy})
+            fetched_jars()
             jars = checked_jars(Path(ivy, "jars"))
             target.mkdir(parents=True, exist_ok=True)
-            for jar in jars:
-                shutil.copy2(jar, target)
-                print(target / jar.name)
+            copies = [shutil.copy2(jar, target) for jar in jars]
+        for copy in copies:
+            print(copy)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from mcspark.engine.choice import engine_of
+from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.executors import settled_slots, slots
 
@@ -42,8 +43,8 @@ def check_executors(spark: SparkSession) -> None:
     driver = next(iter(probe(())))
     tasks = settled_slots(spark)
     try:
-        found = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(probe).collect()
-    except Py4JJavaError as error:
+        found = engine_of(spark).on_partitions(probe, tasks)
+    except SPARK_ERRORS as error:
         text = str(error)
         reason = next((match[0] for rule in _WORKER_FAILURES if (match := rule.search(text))), None)
         if reason is None:
@@ -70,7 +71,7 @@ def check_lightgbm(spark: SparkSession) -> None:
     tasks = slots(spark)
     try:
         spark.range(0, tasks, 1, tasks).selectExpr(_LOAD).collect()
-    except Py4JJavaError as error:
+    except SPARK_ERRORS as error:
         text = str(error)
         causes = [found for found in _CAUSE.findall(text) if not found.startswith(_WRAPPERS)]
         if not causes:

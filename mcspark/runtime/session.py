@@ -14,10 +14,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from mcspark.config.secrets import JAVA_PATTERN
+from mcspark.engine.classic import jvm
+from mcspark.engine.classic.store import respect_umask
+from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.runtime import formats, streams
 from mcspark.runtime.jars import add_lightgbm
 from mcspark.runtime.java import ensure_java
@@ -80,7 +82,7 @@ def spark_session(
     with contextlib.nullcontext() if streams.submitted() else streams.stdout_to_stderr():
         spark = builder.getOrCreate()
     streams.keep_stdout_clean()
-    respect_umask(spark)
+    respect_umask(spark, _umask())
     hide_secrets(spark)
     if needs_lightgbm:
         add_lightgbm(spark)
@@ -96,22 +98,10 @@ def hide_secrets(spark: SparkSession) -> None:
         spark.conf.set(_HIDDEN_IN_PLANS, JAVA_PATTERN)
 
 
-_UMASK = "fs.permissions.umask-mode"
-
-
-def respect_umask(spark: SparkSession) -> None:
-    """Let Hadoop's local files have no more permissions than the process gives.
-
-    It would make them readable to all, whatever the umask. What the operator has set is only ever tightened.
-    """
+def _umask() -> int:
     own = os.umask(0o077)
     os.umask(own)
-    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-    given = str(hadoop.get(_UMASK, "022"))
-    if given.isdigit():  # not of the form u=rwx,g=rx,o=
-        hadoop.set(_UMASK, f"{int(given, 8) | own:03o}")
-        # A local file system that Spark has used already would be used again, with the umask it began with.
-        hadoop.set("fs.file.impl.disable.cache", "true")
+    return own
 
 
 @contextlib.contextmanager
@@ -142,16 +132,14 @@ def finish(spark: SparkSession | None, exit_code: int) -> NoReturn:
         raise SystemExit(exit_code)
     # In cluster mode the master of the application ends the JVM, and takes an early exit for a failure.
     ends_jvm = streams.submitted() and spark.conf.get("spark.submit.deployMode", "client") != "cluster"
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
     is_stopped = _in_time(spark.stop)
     if is_stopped and not ends_jvm:
         raise SystemExit(exit_code)
     if ends_jvm:
-        streams.drain(jvm)
+        streams.drain()
         if is_stopped:
-            _in_time(lambda: jvm.java.lang.System.exit(exit_code))
-        _in_time(lambda: jvm.java.lang.Runtime.getRuntime().halt(exit_code))
+            _in_time(lambda: jvm.end(exit_code))
+        _in_time(lambda: jvm.halt(exit_code))
     os._exit(exit_code)
 
 
@@ -159,7 +147,7 @@ def _in_time(action: Callable[[], object]) -> bool:
     """Run `action` in a thread; whether it came back in time."""
 
     def run() -> None:
-        with contextlib.suppress(Py4JError, OSError):
+        with contextlib.suppress(*ENGINE_ERRORS, OSError):
             action()
 
     thread = threading.Thread(target=run, daemon=True)

@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from mcspark.engine.classic import jvm
+from mcspark.engine.errors import ENGINE_ERRORS
 
 DRAIN_SECONDS = 20
 
@@ -65,8 +65,8 @@ def stdout_to_stderr() -> Iterator[None]:
 class JvmStderr(io.TextIOBase):
     """A text stream that writes whole lines to the JVM's stderr, or to `fallback` once the JVM is gone."""
 
-    def __init__(self, jvm: Any, fallback: TextIO) -> None:
-        self._stream: Any = jvm.java.lang.System.err
+    def __init__(self, stream: Any, fallback: TextIO) -> None:
+        self._stream = stream
         self._fallback = fallback
         self._pending = ""
 
@@ -91,7 +91,7 @@ class JvmStderr(io.TextIOBase):
                 self._stream.print(text)
                 self._stream.flush()
                 return
-            except (Py4JError, OSError):
+            except (*ENGINE_ERRORS, OSError):
                 self._stream = None
         self._fallback.write(text)
         self._fallback.flush()
@@ -100,15 +100,13 @@ class JvmStderr(io.TextIOBase):
 def keep_stdout_clean() -> None:
     """Send the JVM's printing and, under `spark-submit`, Python's stderr to the JVM's stderr."""
     if submitted():
-        SparkContext._ensure_initialized()  # connects to the JVM that waits for this process
-    jvm = SparkContext._jvm
-    assert jvm is not None
-    jvm.java.lang.System.setOut(jvm.java.lang.System.err)
+        jvm.start()  # connects to the JVM that waits for this process
+    jvm.print_to_stderr()
     if submitted() and not isinstance(sys.stderr, JvmStderr):
-        sys.stderr = JvmStderr(jvm, sys.stderr)
+        sys.stderr = JvmStderr(jvm.stderr(), sys.stderr)
 
 
-def drain(jvm: Any) -> None:
+def drain() -> None:
     """Close this process's stdout and wait until `spark-submit` has passed on all that was written to it."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -116,9 +114,8 @@ def drain(jvm: Any) -> None:
     os.dup2(null, 1)
     os.dup2(null, 2)
     deadline = time.monotonic() + DRAIN_SECONDS
-    with contextlib.suppress(Py4JError, OSError):
+    with contextlib.suppress(*ENGINE_ERRORS, OSError):
         while time.monotonic() < deadline:
-            threads = jvm.java.lang.Thread.getAllStackTraces().keySet()
-            if not any(thread.getName() == "redirect output" for thread in threads):
+            if not jvm.passes_output_on():
                 return
             time.sleep(0.05)

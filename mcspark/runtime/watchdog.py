@@ -10,13 +10,12 @@ import uuid
 from collections.abc import Iterator
 
 import structlog
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from mcspark.engine.choice import engine_of
 from mcspark.errors import TransientError
 
 GRACE_SECONDS = 60.0
-_GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
 @contextlib.contextmanager
@@ -41,8 +40,7 @@ def time_limit(spark: SparkSession, seconds: float, what: str) -> Iterator[None]
         The time was up before the block ended. Should the block not even react to the cancellation within
         `GRACE_SECONDS`, the process ends with the same exit code.
     """
-    context = spark.sparkContext
-    before = {name: context.getLocalProperty(name) for name in _GROUP_PROPERTIES}
+    engine = engine_of(spark)
     group = f"mcspark-{uuid.uuid4().hex}"
     done = threading.Event()
     expired = threading.Event()
@@ -53,17 +51,16 @@ def time_limit(spark: SparkSession, seconds: float, what: str) -> Iterator[None]
         expired.set()
         give_up = time.monotonic() + GRACE_SECONDS
         while time.monotonic() < give_up:
-            with contextlib.suppress(Py4JError, OSError):
-                context.cancelJobGroup(group)  # again and again: the block may start one job after another
+            engine.cancel(group)  # again and again: the block may start one job after another
             if done.wait(1.0):
                 return
         _end_process(f"{what} did not end within {seconds:g} s, nor when it was cancelled.")
 
-    context.setJobGroup(group, what, interruptOnCancel=True)
     watcher = threading.Thread(target=watch, name=f"time limit of {what}", daemon=True)
     watcher.start()
     try:
-        yield
+        with engine.jobs_named(group, what, interrupts=True):
+            yield
     except Exception as error:
         if not expired.is_set():
             raise
@@ -74,8 +71,6 @@ def time_limit(spark: SparkSession, seconds: float, what: str) -> Iterator[None]
     finally:
         done.set()
         watcher.join()
-        for name, value in before.items():
-            context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None removes it
 
 
 def _end_process(message: str) -> None:

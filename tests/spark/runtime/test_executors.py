@@ -27,5 +27,6 @@ def test_executors_that_come_one_after_another_are_all_waited_for(monkeypatch: p
         return tuple(Executor(str(i), "host", 1, 1) for i in range(min(len(looks) // 3, 4)))
 
     monkeypatch.setattr(module, "executors", come)
-    cluster = cast("SparkSession", SimpleNamespace(sparkContext=SimpleNamespace(master="spark://host:7077")))
+    conf = {"spark.master": "spark://host:7077"}
+    cluster = cast("SparkSession", SimpleNamespace(conf=conf))
     assert settled_slots(cluster, quiet_seconds=0.5) == 4

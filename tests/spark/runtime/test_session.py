@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from mcspark.engine.classic.class_path import missing_classes
+from mcspark.engine.classic.store import respect_umask
 from mcspark.errors import ConfigurationError
-from mcspark.runtime.jars import add_lightgbm, checked_jars, missing_classes
-from mcspark.runtime.session import CORRECTNESS, respect_umask
+from mcspark.runtime.jars import CLASSES, add_lightgbm, checked_jars
+from mcspark.runtime.session import CORRECTNESS
 
 
 def test_results_do_not_depend_on_the_operators_defaults(spark: SparkSession) -> None:
@@ -27,7 +29,7 @@ def test_codes_keep_their_leading_zeros_in_partition_folders(spark: SparkSession
 
 def test_every_python_thread_sees_the_lightgbm_classes(spark: SparkSession) -> None:
     missing = [["not run"]]
-    thread = threading.Thread(target=lambda: missing.append(missing_classes(spark)))
+    thread = threading.Thread(target=lambda: missing.append(missing_classes(CLASSES)))
     thread.start()
     thread.join()
     assert missing[-1] == []
@@ -47,15 +49,15 @@ def test_files_have_no_more_permissions_than_the_umask_gives(spark: SparkSession
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     before, umask = hadoop.get("fs.permissions.umask-mode"), os.umask(0o077)
     try:
-        respect_umask(spark)
+        respect_umask(spark, 0o077)
         assert hadoop.get("fs.permissions.umask-mode") == "077"
         spark.range(3).write.parquet(str(tmp_path / "private"))
         os.umask(0o022)
         hadoop.set("fs.permissions.umask-mode", "027")
-        respect_umask(spark)
+        respect_umask(spark, 0o022)
         assert hadoop.get("fs.permissions.umask-mode") == "027"
         hadoop.set("fs.permissions.umask-mode", "u=rwx,g=rx,o=")
-        respect_umask(spark)
+        respect_umask(spark, 0o022)
         assert hadoop.get("fs.permissions.umask-mode") == "u=rwx,g=rx,o="
     finally:
         os.umask(umask)

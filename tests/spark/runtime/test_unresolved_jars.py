@@ -61,7 +61,7 @@ def test_the_cause_is_named(spark, untrusted, tmp_path):
             jvm.java.lang.System.setProperty("spark.jars.ivySettings", str(file))
             jvm.java.lang.System.setProperty("spark.jars.ivy", str(ivy))
             with pytest.raises(ConfigurationError, match="could not be resolved") as refused:
-                jars._resolve(spark)
+                jars.fetched_jars()
             assert mend in str(refused.value)
             assert root in str(refused.value)
             assert "An error occurred while calling" not in str(refused.value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from types import SimpleNamespace
 
 from py4j.protocol import Py4JNetworkError
 
@@ -28,8 +27,7 @@ class FakeStream:
 
 def test_whole_lines_go_to_the_jvm_and_to_the_fallback_once_it_is_gone() -> None:
     java, fallback = FakeStream(), io.StringIO()
-    jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=SimpleNamespace(err=java))))
-    stream = JvmStderr(jvm, fallback)
+    stream = JvmStderr(java, fallback)
     stream.write("one ")
     assert java.lines == []
     stream.write("line\n")
