@@ -118,8 +118,15 @@ def contents(client: Any, prefix: str) -> dict[str, str]:
     return {key: client.head_object(Bucket=BUCKET, Key=key)["ETag"] for key in names(client, prefix)}
 
 
+def pointed(client: Any, key: str) -> str:
+    pointer: dict[str, str] = json.loads(client.get_object(Bucket=BUCKET, Key=key)["Body"].read())
+    assert set(pointer) == {"run_id"}
+    return pointer["run_id"]
+
+
 def test_everything_on_s3(s3: Any, tables: Path, tmp_path: Path) -> None:
-    """Tables, model, report and manifest below s3a://; a run again, a neighbour, a gate that is not met."""
+    """Tables, model, report and manifest below s3a://; a run again, a neighbour, a run that is killed
+    between two pointers, a gate that is not met."""
     client, conf = s3
     for file in tables.rglob("*.parquet"):
         client.upload_file(str(file), BUCKET, f"in/{file.relative_to(tables)}")
@@ -137,8 +144,7 @@ def test_everything_on_s3(s3: Any, tables: Path, tmp_path: Path) -> None:
     leaf = "out/calibrated/ds=2026-11-26"
     run = f"{leaf}/_runs/{done.summary['run_id']}"
     assert done.summary["paths"]["output"] == f"{root}/{run}"
-    pointer = json.loads(client.get_object(Bucket=BUCKET, Key=f"{leaf}/_current.json")["Body"].read())
-    assert pointer == {"run_id": done.summary["run_id"]}
+    assert pointed(client, f"{leaf}/_current.json") == done.summary["run_id"]
     published = downloaded(client, run, tmp_path / "first")
     assert len(published) == ROWS
     left = {key for key in names(client, "out") if "/." in key}
@@ -156,9 +162,16 @@ def test_everything_on_s3(s3: Any, tables: Path, tmp_path: Path) -> None:
     assert contents(client, "out/calibrated/ds=2026-11-25") == before
 
     everything = contents(client, "out")
+    dead = submit("tests/submit/dying_score.py", "--config", config, conf=conf)
+    assert dead.exit_code not in (0, 1, 2, 3), dead.stderr[-3000:]
+    pointers = [f"out/calibrated{kind}/ds=2026-11-26/_current.json" for kind in ("", "_rejected")]
+    assert len({pointed(client, key) for key in pointers}) == 2, "it did not die between the two"
+
+    # The next run puts both back, though it publishes nothing itself.
     strict = ["--set", "gate.max_mc_error=0", "--set", "calibrator.max_trees=2"]
     refused = submit("jobs/calibrate.py", "--config", config, *strict, conf=conf)
     assert (refused.exit_code, refused.summary["status"]) == (4, "gate"), refused.stderr[-3000:]
+    assert {pointed(client, key) for key in pointers} == {again.summary["run_id"]}
     kept = contents(client, "out")
     assert {key: kept.get(key) for key in everything} == everything
 
