@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mcspark.core.training.lightgbm_parameters import lightgbm_parameters
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.ml.trees import check_table
@@ -89,21 +90,9 @@ class DriverTrainer:
 
     def _parameters(self, table: TrainingTable, settings: TreeSettings) -> dict[str, Any]:
         return {
-            "objective": settings.objective,
-            "learning_rate": settings.learning_rate,
-            "feature_fraction": settings.feature_fraction,
-            "num_leaves": 4,
-            "max_depth": 2,
-            "min_data_in_leaf": 1,
+            **lightgbm_parameters(table, settings),
             "min_data_in_bin": 1,
-            "min_sum_hessian_in_leaf": table.min_weight_in_leaf,
-            "max_delta_step": settings.max_step,
-            "max_bin": max(len(np.unique(table.place)) + 2, 16),
-            "bin_construct_sample_cnt": len(table.place) + 1,
             "feature_pre_filter": False,
-            "boost_from_average": table.offset is None,
-            "seed": settings.seed,
-            "deterministic": True,
             "force_col_wise": True,
             "num_threads": self.threads,
             "verbosity": -1,

@@ -23,6 +23,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from mcspark.core.cells.levels import FloatArray
 from mcspark.core.model.lightgbm_text import Tree, keep_trees, parse_trees
+from mcspark.core.training.lightgbm_parameters import lightgbm_parameters
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError
 from mcspark.runtime.executors import executors, slots
@@ -32,6 +33,9 @@ _MIN_ROWS_IN_BIN = 3
 """LightGBM merges bins with fewer rows and SynapseML cannot change it: cells of small tables are repeated."""
 
 _FEW_CELLS = 50_000
+
+_SYNAPSE_NAMES = {"bin_construct_sample_cnt": "binSampleCount"}
+"""Of LightGBM's parameters: SynapseML writes the others alike, in camel case."""
 
 
 @dataclass
@@ -106,30 +110,24 @@ def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
     """A new SynapseML estimator: a used one would keep the bins of the data it was first fitted to."""
     from synapse.ml.lightgbm import LightGBMRegressor  # noqa: PLC0415  (scoring needs no SynapseML)
 
+    shared = lightgbm_parameters(table, settings)
     estimator = LightGBMRegressor(
-        objective=settings.objective,
+        **{_SYNAPSE_NAMES.get(name, _camel(name)): value for name, value in shared.items()},
         featuresCol="features",
         labelCol="target",
         weightCol="weight",
         numIterations=settings.max_trees,
-        learningRate=settings.learning_rate,
-        featureFraction=settings.feature_fraction,
-        numLeaves=4,
-        maxDepth=2,
-        minDataInLeaf=1,
-        minSumHessianInLeaf=float(table.min_weight_in_leaf),
-        maxBin=max(len(np.unique(table.place)) + 2, 16),
-        binSampleCount=len(table.place) + 1,
         samplingMode="global",
-        boostFromAverage=table.offset is None,
-        maxDeltaStep=settings.max_step,
-        seed=settings.seed,
-        deterministic=True,
         passThroughArgs="force_col_wise=true",
     )
     if table.stop.any():
         estimator.setValidationIndicatorCol("stop").setEarlyStoppingRound(settings.early_stopping_rounds)
     return estimator.setInitScoreCol("offset") if table.offset is not None else estimator
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.title, rest))
 
 
 def without_copies(estimator: Any, spark: SparkSession) -> Any:

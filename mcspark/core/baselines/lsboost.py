@@ -54,15 +54,10 @@ class LsboostFit:
     feature: IntArray
     target: IntArray
 
-    def apply(self, score: FloatArray, membership: BoolArray) -> FloatArray:
-        """Calibrated scores (N,), middles of levels, of scores (N,) with membership (N, G)."""
-        table, signature = distinct_signatures(membership, self.n_groups)
-        return self.apply_signatures(score, signature, table)
-
     def apply_signatures(
         self, score: FloatArray, signature: IntArray, membership_table: BoolArray
     ) -> FloatArray:
-        """The same for rows that name their row of ``membership_table`` (S, G)."""
+        """Middles of levels (N,) of scores (N,); ``signature`` (N,) is a row of ``membership_table``."""
         member = checked_membership(membership_table, self.n_groups)
 
         def replay(unit_signature: IntArray, unit_level: IntArray) -> IntArray:

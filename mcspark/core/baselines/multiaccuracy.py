@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from mcspark.core.baselines.plain import read_float, read_floats
-from mcspark.core.baselines.units import distinct_signatures
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import BoolArray, checked_membership
@@ -44,15 +43,10 @@ class MultiaccuracyFit:
     intercept: float
     coefficient: FloatArray
 
-    def apply(self, score: FloatArray, membership: BoolArray) -> FloatArray:
-        """Calibrated scores (N,) in [0, 1] of scores (N,) with membership (N, G)."""
-        table, signature = distinct_signatures(membership, len(self.coefficient))
-        return self.apply_signatures(score, signature, table)
-
     def apply_signatures(
         self, score: FloatArray, signature: IntArray, membership_table: BoolArray
     ) -> FloatArray:
-        """The same for rows that name their row of ``membership_table`` (S, G)."""
+        """Calibrated scores (N,) of scores (N,); ``signature`` (N,) is a row of ``membership_table``."""
         member = checked_membership(membership_table, len(self.coefficient))
         shift = self.intercept + member @ self.coefficient
         return np.asarray(np.clip(score + shift[signature], 0.0, 1.0), dtype=np.float64)

@@ -21,7 +21,6 @@ import numpy as np
 
 from mcspark.core.baselines.plain import read_float, read_floats, read_int, read_ints
 from mcspark.core.baselines.score_tree import ScoreTreeLearner, leaf_of
-from mcspark.core.baselines.units import distinct_signatures
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.levels import FloatArray, IntArray
@@ -66,15 +65,10 @@ class SquarelevFit:
     edge: FloatArray
     variance: FloatArray
 
-    def apply(self, score: FloatArray, membership: BoolArray) -> FloatArray:
-        """Calibrated scores (N,) in [0, 1] of scores (N,) with membership (N, G)."""
-        table, signature = distinct_signatures(membership, self.n_groups)
-        return self.apply_signatures(score, signature, table)
-
     def apply_signatures(
         self, score: FloatArray, signature: IntArray, membership_table: BoolArray
     ) -> FloatArray:
-        """The same for rows that name their row of ``membership_table`` (S, G)."""
+        """Calibrated scores (N,) of scores (N,); ``signature`` (N,) is a row of ``membership_table``."""
         names = tuple(str(i) for i in range(self.n_groups))
         stages = Stages((Stage("identity", self.form, len(self.alpha)),), names)
         return stages.apply_signatures(score, signature, membership_table)

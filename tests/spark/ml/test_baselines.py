@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from miscalibrated import applied
 
 from mcspark import GroupSet, LSBoost, MCBoost, Multiaccuracy, MulticalibratorModel, SquareLev, Uncalibrated
 from mcspark.config import Calibrator
@@ -95,7 +96,7 @@ def test_rows_are_scored_as_the_solver_scores_them(frame, people, models, name):
         ]
     )
     keys = ["score", "SEX", "AGEP", "label", "w", "split"]
-    wanted = people.assign(calibrated_score=model.calibrator.apply(people["score"].to_numpy(), member))
+    wanted = people.assign(calibrated_score=applied(model.calibrator, people["score"].to_numpy(), member))
     found, wanted = (t.sort_values(keys)["calibrated_score"].to_numpy() for t in (found, wanted))
     np.testing.assert_allclose(found, wanted, atol=1e-12)
     moved = np.abs(wanted - people.sort_values(keys)["score"].to_numpy()).mean()

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from miscalibrated import applied
 
 from mcspark.core.baselines.lsboost import fit_lsboost
 from mcspark.core.baselines.mcboost import fit_mcboost
@@ -51,7 +52,7 @@ def test_the_same_fit(population, method, change):
     other = FITS[method](change(population.fit), change(population.stop))
     score, membership = population.score, population.membership
     np.testing.assert_allclose(
-        other.apply(score, membership), plain.apply(score, membership), rtol=0, atol=1e-9
+        applied(other, score, membership), applied(plain, score, membership), rtol=0, atol=1e-9
     )
 
 
@@ -59,8 +60,8 @@ def test_the_same_fit(population, method, change):
 def test_rows_score_the_same_by_signature_and_in_any_company(population, method):
     fit = FITS[method](population.fit, population.stop)
     score, membership = population.score[:500], population.membership[:500]
-    whole = fit.apply(population.score, population.membership)[:500]
-    np.testing.assert_allclose(fit.apply(score, membership), whole, rtol=0, atol=1e-15)
+    whole = applied(fit, population.score, population.membership)[:500]
+    np.testing.assert_allclose(applied(fit, score, membership), whole, rtol=0, atol=1e-15)
     by_signature = fit.apply_signatures(score, np.arange(500)[::-1], membership[::-1])
     np.testing.assert_allclose(by_signature, whole, rtol=0, atol=1e-15)
 
@@ -69,6 +70,6 @@ def test_rows_score_the_same_by_signature_and_in_any_company(population, method)
 def test_no_cells_at_all(population, method):
     nothing = population.fit.take(np.array([], dtype=int))
     fit = FITS[method](nothing, nothing)
-    after = fit.apply(population.score, population.membership)
+    after = applied(fit, population.score, population.membership)
     assert np.abs(after - population.score).max() <= 1 / 40 + 1e-12
-    assert fit.apply(np.zeros(0), np.zeros((0, population.membership.shape[1]), bool)).shape == (0,)
+    assert applied(fit, np.zeros(0), np.zeros((0, population.membership.shape[1]), bool)).shape == (0,)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from miscalibrated import applied
 from sklearn.tree import DecisionTreeRegressor
 
 from mcspark.core.baselines.lsboost import LsboostFit, Subsample, fit_lsboost
@@ -71,7 +72,7 @@ def test_agrees_with_brute_force_round_by_round(depth, rate):
     assert len(ours.feature) == len(history) - 1 > 1
     for kept, expected in enumerate(history):
         prefix = LsboostFit(10, 7, ours.feature[:kept], ours.target[:kept])
-        np.testing.assert_array_equal(prefix.apply(stop[0], stop[2]), expected)
+        np.testing.assert_array_equal(applied(prefix, stop[0], stop[2]), expected)
 
 
 def test_held_out_loss_falls_in_every_round():
@@ -81,14 +82,14 @@ def test_held_out_loss_falls_in_every_round():
     losses = []
     for kept in range(len(ours.feature) + 1):
         prefix = LsboostFit(20, 7, ours.feature[:kept], ours.target[:kept])
-        losses.append(np.average((prefix.apply(stop[0], stop[2]) - stop[1]) ** 2, weights=stop[3]))
+        losses.append(np.average((applied(prefix, stop[0], stop[2]) - stop[1]) ** 2, weights=stop[3]))
     assert np.all(np.diff(losses) < 0)
 
 
 @pytest.mark.parametrize(("m", "depth", "subsample"), [(10, 1, 1.0), (20, 2, 1.0), (75, 2, 0.7)])
 def test_the_test_error_falls(population, m, depth, subsample):
     fit = fit_lsboost(population.fit, population.stop, m, depth=depth, subsample=subsample)
-    after = fit.apply(population.score, population.membership)
+    after = applied(fit, population.score, population.membership)
     assert set(np.unique(after)) <= set(level_value(np.arange(m), m))
     assert population.loss(after) < population.loss(population.score)
     assert population.mc_error(after, m) < 0.6 * population.mc_error(population.score, m)
@@ -126,7 +127,7 @@ def test_nothing_to_learn_from_only_rounds():
     score, label, groups, _ = rows(80)
     cells = Cells.from_rows(score, label, groups, bins=BINS, weight=np.zeros(80))
     fit = fit_lsboost(cells, cells, 10)
-    np.testing.assert_array_equal(fit.apply(score, groups), level_value(level_index(score, 10), 10))
+    np.testing.assert_array_equal(applied(fit, score, groups), level_value(level_index(score, 10), 10))
 
 
 def test_without_held_out_cells_the_fitting_cells_decide():
@@ -140,7 +141,7 @@ def test_is_stored_as_json_and_checked_on_load():
     ours = fit_lsboost(fit[-1], stop[-1], 10, depth=2)
     plain = json.loads(json.dumps(ours.to_dict()))
     loaded = LsboostFit.from_dict(plain)
-    np.testing.assert_array_equal(loaded.apply(stop[0], stop[2]), ours.apply(stop[0], stop[2]))
+    np.testing.assert_array_equal(applied(loaded, stop[0], stop[2]), applied(ours, stop[0], stop[2]))
     rounds = len(ours.feature)
     for name, value in (
         ("feature", np.full((rounds, 10, 3), 7).tolist()),

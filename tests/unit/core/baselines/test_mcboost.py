@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from miscalibrated import applied
 
 from mcspark.core.baselines.mcboost import McboostFit, fit_mcboost
 from mcspark.core.cells.cells import Cells
@@ -50,7 +51,7 @@ def test_agrees_with_brute_force_patch_by_patch(m, seed):
     patches, calibrated = brute_force(score, label, groups, weight, m)
     assert len(patches) > 15
     assert list(zip(fit.group.tolist(), fit.source.tolist(), fit.target.tolist(), strict=True)) == patches
-    np.testing.assert_array_equal(fit.apply(score, groups), calibrated)
+    np.testing.assert_array_equal(applied(fit, score, groups), calibrated)
 
 
 def test_held_out_loss_keeps_the_best_prefix():
@@ -65,7 +66,7 @@ def test_held_out_loss_keeps_the_best_prefix():
     losses = []
     for kept in range(len(patches) + 1):
         prefix = McboostFit(20, 7, *columns[:, :kept])
-        after = prefix.apply(score[held], groups[held])
+        after = applied(prefix, score[held], groups[held])
         losses.append(np.average((after - label[held]) ** 2, weights=weight[held]))
     assert len(fit.group) == int(np.argmin(losses))
     assert 0 < len(fit.group) < len(patches)
@@ -93,7 +94,7 @@ def test_the_cells_of_the_base_grid_give_the_patches_of_the_rows_on_every_grid(p
 @pytest.mark.parametrize("m", [10, 20, 75])
 def test_the_test_error_falls(population, m):
     fit = fit_mcboost(population.fit, population.stop, m)
-    after = fit.apply(population.score, population.membership)
+    after = applied(fit, population.score, population.membership)
     assert set(np.unique(after)) <= set(level_value(np.arange(m), m))
     assert population.loss(after) < population.loss(population.score)
     assert population.mc_error(after, m) < 0.5 * population.mc_error(population.score, m)
@@ -103,15 +104,15 @@ def test_nothing_to_learn_from_only_rounds():
     score, label, groups, _ = rows(80)
     cells = Cells.from_rows(score, label, groups, bins=ScoreBins.uniform(10), weight=np.zeros(80))
     fit = fit_mcboost(cells, cells, 10)
-    np.testing.assert_array_equal(fit.apply(score, groups), level_value(level_index(score, 10), 10))
+    np.testing.assert_array_equal(applied(fit, score, groups), level_value(level_index(score, 10), 10))
 
 
 def test_no_rows_and_unseen_signatures():
     score, label, groups, weight = rows()
     cells = Cells.from_rows(score, label, groups, bins=ScoreBins.uniform(10), weight=weight)
     fit = fit_mcboost(cells, cells, 10)
-    assert fit.apply(score[:0], groups[:0]).shape == (0,)
-    nowhere = fit.apply(np.array([0.31]), np.zeros((1, 7), bool))
+    assert applied(fit, score[:0], groups[:0]).shape == (0,)
+    nowhere = applied(fit, np.array([0.31]), np.zeros((1, 7), bool))
     np.testing.assert_array_equal(nowhere, [0.35])
 
 
@@ -121,7 +122,7 @@ def test_is_stored_as_json_and_checked_on_load():
     fit = fit_mcboost(cells, cells, 10)
     plain = json.loads(json.dumps(fit.to_dict()))
     loaded = McboostFit.from_dict(plain)
-    np.testing.assert_array_equal(loaded.apply(score, groups), fit.apply(score, groups))
+    np.testing.assert_array_equal(applied(loaded, score, groups), applied(fit, score, groups))
     for name, value in (
         ("m", 0),
         ("m", 10.0),

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from miscalibrated import applied
 from sklearn.linear_model import Lasso, LinearRegression
 
 from mcspark.core.baselines.multiaccuracy import (
@@ -40,7 +41,7 @@ def test_equals_scikit_learn_on_the_rows(penalty):
             design, label - score, sample_weight=weight
         )
     np.testing.assert_allclose(
-        fit.apply(score, groups), np.clip(score + oracle.predict(design), 0, 1), rtol=0, atol=1e-6
+        applied(fit, score, groups), np.clip(score + oracle.predict(design), 0, 1), rtol=0, atol=1e-6
     )
     if penalty == 0:  # the least norm is unique even where the groups are collinear
         np.testing.assert_allclose(fit.coefficient, oracle.coef_, rtol=0, atol=1e-6)
@@ -52,7 +53,7 @@ def test_the_path_is_the_single_fits_whatever_the_order():
     for together in multiaccuracy_path(cells, (1e-4, 1e-2, 0.0, 1e-3)):
         (alone,) = multiaccuracy_path(cells, [together.penalty])
         np.testing.assert_allclose(
-            alone.apply(score, groups), together.apply(score, groups), rtol=0, atol=1e-7
+            applied(alone, score, groups), applied(together, score, groups), rtol=0, atol=1e-7
         )
 
 
@@ -73,14 +74,14 @@ def test_weight_two_is_the_row_twice():
     weighted = Cells.from_rows(score, label, groups, bins=bins, weight=1.0 + twice)
     repeated = Cells.from_rows(score[again], label[again], groups[again], bins=bins)
     for a, b in zip(multiaccuracy_path(weighted), multiaccuracy_path(repeated), strict=True):
-        np.testing.assert_allclose(a.apply(score, groups), b.apply(score, groups), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(applied(a, score, groups), applied(b, score, groups), rtol=0, atol=1e-9)
 
 
 def test_held_out_loss_chooses_and_the_test_error_falls(population):
     fit = fit_multiaccuracy(population.fit, population.stop)
     losses = [other.loss(population.stop) for other in multiaccuracy_path(population.fit)]
     assert fit.loss(population.stop) == pytest.approx(min(losses), abs=1e-15)
-    after = fit.apply(population.score, population.membership)
+    after = applied(fit, population.score, population.membership)
     test = population.of_role(Role.test)
     assert fit.loss(population.cells.of_role(Role.test)) == pytest.approx(
         np.average(
@@ -103,7 +104,7 @@ def test_nothing_to_learn_from_changes_nothing():
     score, label, groups, _ = rows(50)
     empty = Cells.from_rows(score, label, groups, bins=ScoreBins.uniform(30), weight=np.zeros(50))
     fit = fit_multiaccuracy(empty, empty)
-    np.testing.assert_array_equal(fit.apply(score, groups), score)
+    np.testing.assert_array_equal(applied(fit, score, groups), score)
 
 
 def test_is_stored_as_json_and_checked_on_load():
@@ -112,7 +113,7 @@ def test_is_stored_as_json_and_checked_on_load():
     fit = fit_multiaccuracy(cells, cells)
     plain = json.loads(json.dumps(fit.to_dict()))
     loaded = MultiaccuracyFit.from_dict(plain)
-    np.testing.assert_array_equal(loaded.apply(score, groups), fit.apply(score, groups))
+    np.testing.assert_array_equal(applied(loaded, score, groups), applied(fit, score, groups))
     for name, value in (
         ("penalty", -1.0),
         ("intercept", float("nan")),
@@ -134,4 +135,4 @@ def test_refuses_what_it_cannot_use():
     with pytest.raises(ValueError, match="at least 0"):
         multiaccuracy_path(cells, [-1e-3])
     with pytest.raises(ValueError, match="10"):
-        fit_multiaccuracy(cells, cells).apply(score, groups[:, :3])
+        applied(fit_multiaccuracy(cells, cells), score, groups[:, :3])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from miscalibrated import applied
 from sklearn.tree import DecisionTreeRegressor
 
 from mcspark.core.baselines.squarelev import SquarelevFit, fit_squarelev
@@ -159,14 +160,14 @@ def test_trees_of_every_shape_are_laid_out_as_lightgbm_does():
     expected = [
         s + 0.01 + sum(walk(tree, row) for tree in fit.trees()) for s, row in zip(score, table, strict=True)
     ]
-    np.testing.assert_allclose(fit.apply(score, groups), np.clip(expected, 0, 1), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(applied(fit, score, groups), np.clip(expected, 0, 1), rtol=0, atol=1e-14)
     root = np.where(feature[:, 0] == -1, 0, 1)
     assert [len(tree.split_feature) for tree in fit.trees()] == (root + (feature[:, 1:] >= 0).sum(1)).tolist()
 
 
 def test_the_test_error_falls(population):
     fit = fit_squarelev(population.fit, population.stop)
-    after = fit.apply(population.score, population.membership)
+    after = applied(fit, population.score, population.membership)
     assert after.min() >= 0
     assert after.max() <= 1
     assert population.loss(after) < population.loss(population.score)
@@ -178,9 +179,9 @@ def test_nothing_to_learn_from_changes_nothing():
     score, label, groups, _ = rows(60)
     cells = cells_of(score, label, groups, np.zeros(60))
     fit = fit_squarelev(cells, cells)
-    np.testing.assert_array_equal(fit.apply(score, groups), score)
+    np.testing.assert_array_equal(applied(fit, score, groups), score)
     perfect = cells_of(score, score, groups, np.ones(60))
-    np.testing.assert_allclose(fit_squarelev(perfect, perfect).apply(score, groups), score, atol=1e-12)
+    np.testing.assert_allclose(applied(fit_squarelev(perfect, perfect), score, groups), score, atol=1e-12)
 
 
 def test_is_stored_as_json_and_checked_on_load():
@@ -189,7 +190,7 @@ def test_is_stored_as_json_and_checked_on_load():
     fit = fit_squarelev(cells, cells, max_rounds=4)
     plain = json.loads(json.dumps(fit.to_dict()))
     loaded = SquarelevFit.from_dict(plain)
-    np.testing.assert_array_equal(loaded.apply(score, groups), fit.apply(score, groups))
+    np.testing.assert_array_equal(applied(loaded, score, groups), applied(fit, score, groups))
     for name, value in (
         ("n_groups", -1),
         ("intercept", float("inf")),

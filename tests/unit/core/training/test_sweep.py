@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from miscalibrated import applied
 from official_trainer import official
 from sklearn.linear_model import Lasso, LinearRegression
 
@@ -104,7 +105,7 @@ def test_merging_sums_what_has_one_key(rows):
 
 def moved_rows(sweep, rows, calibrator):
     score, label, member, _, test = rows
-    return calibrator.apply(score[test], member[test]), label[test], member[test]
+    return applied(calibrator, score[test], member[test]), label[test], member[test]
 
 
 @pytest.mark.parametrize(
