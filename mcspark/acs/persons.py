@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 
 from mcspark.acs.columns import COLUMNS, KEY, Kind, PersonColumn, disagreements, locate
+from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.runtime.literal import literal_reader
 
@@ -133,7 +134,7 @@ def _schema(spark: SparkSession, path: str) -> types.StructType:
         if "PATH_NOT_FOUND" in first:
             raise ConfigurationError(f"{path} does not exist") from error
         raise ContractError(f"{path} cannot be read as {file_format(path)}: {first}") from error
-    except Exception as error:  # py4j wraps whatever the reader threw
+    except SPARK_ERRORS as error:
         raise ContractError(f"{path} cannot be read as {file_format(path)}: it may be cut short") from error
 
 

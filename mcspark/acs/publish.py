@@ -6,11 +6,11 @@ import re
 import uuid
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from mcspark.errors import ConfigurationError
+from mcspark.runtime.files import Files
 from mcspark.runtime.processes import Process, this_process
 
 
@@ -33,15 +33,15 @@ def publish(spark: SparkSession, directory: str, tables: Mapping[str, DataFrame]
     directory = directory.rstrip("/")
     targets = {name: f"{directory}/{name}" for name in tables}
     aside = f"{directory}/{_own()}{uuid.uuid4().hex}"
-    files = _Files(spark, directory)
+    files = Files(spark, directory)
     try:
         _mend(files, directory)
-        files.make(aside)
+        _make(files, aside)
         for name, frame in tables.items():
             frame.write.parquet(f"{aside}/new/{name}")
         _swap(files, aside, targets)
     finally:
-        files.remove(aside)
+        files.delete(aside)
     return targets
 
 
@@ -56,7 +56,7 @@ def _ours(process: Process) -> str:
     return f"_staging-{sha256(process.table.encode()).hexdigest()[:12]}-"
 
 
-def _mend(files: _Files, directory: str) -> None:
+def _mend(files: Files, directory: str) -> None:
     """Put back what a process of this host that was killed has moved aside, and remove what it had staged."""
     here = this_process()
     for name in files.names(directory):
@@ -64,60 +64,30 @@ def _mend(files: _Files, directory: str) -> None:
         if match is None or not Process("", here.table, int(match[1]), int(match[2])).is_gone():
             continue
         for table in files.names(f"{directory}/{name}/old"):
-            files.remove(f"{directory}/{table}")
-            files.rename(f"{directory}/{name}/old/{table}", f"{directory}/{table}")
-        files.remove(f"{directory}/{name}")
+            files.delete(f"{directory}/{table}")
+            files.move(f"{directory}/{name}/old/{table}", f"{directory}/{table}")
+        files.delete(f"{directory}/{name}")
 
 
-def _swap(files: _Files, aside: str, targets: Mapping[str, str]) -> None:
-    files.make(f"{aside}/old")
+def _swap(files: Files, aside: str, targets: Mapping[str, str]) -> None:
+    _make(files, f"{aside}/old")
     moved: list[tuple[str, str]] = []
     try:
         for name, target in targets.items():
             if files.exists(target):
-                files.rename(target, f"{aside}/old/{name}")
+                files.move(target, f"{aside}/old/{name}")
                 moved.append((f"{aside}/old/{name}", target))
         for name, target in targets.items():
-            files.rename(f"{aside}/new/{name}", target)
+            files.move(f"{aside}/new/{name}", target)
             moved.append((target, f"{aside}/new/{name}"))
     except Exception:
         for source, back in reversed(moved):
-            files.rename(source, back)
+            files.move(source, back)
         raise
 
 
-class _Files:
-    """The file system that holds a path, whichever it is."""
-
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        self._jvm: Any = spark.sparkContext._jvm
-        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-        self._system = self._path(path).getFileSystem(hadoop)
-
-    def _path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(path)
-
-    def exists(self, path: str) -> bool:
-        return bool(self._system.exists(self._path(path)))
-
-    def names(self, path: str) -> list[str]:
-        where = self._path(path)
-        found = self._system.listStatus(where) if self._system.exists(where) else []
-        return [str(status.getPath().getName()) for status in found]
-
-    def make(self, path: str) -> None:
-        try:
-            made = self._system.mkdirs(self._path(path))
-        except Exception as error:  # py4j wraps whatever the file system threw
-            raise ConfigurationError(
-                f"cannot create {path}: choose an --output that can be written"
-            ) from error
-        if not made:
-            raise ConfigurationError(f"cannot create {path}: choose an --output that can be written")
-
-    def rename(self, source: str, target: str) -> None:
-        if not self._system.rename(self._path(source), self._path(target)):
-            raise OSError(f"could not rename {source} to {target}")
-
-    def remove(self, path: str) -> None:
-        self._system.delete(self._path(path), True)
+def _make(files: Files, path: str) -> None:
+    try:
+        files.make_folder(path)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"cannot create {path}: choose an --output that can be written") from error

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import structlog
 from pyspark.sql import SparkSession
 
+from mcspark.engine.choice import engine_of
+
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
@@ -48,7 +50,7 @@ class Clock:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._roots = {os.getpid(), _jvm_pid(spark)}
+        self._roots = _roots(spark)
         self.costs: dict[str, list[Cost]] = {}
 
     def take(self, name: str, action: Callable[[], T]) -> T:
@@ -103,20 +105,15 @@ class Memory:
     spark: SparkSession
 
     def __post_init__(self) -> None:
-        jvm: Any = self.spark.sparkContext._jvm
-        beans = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
-        self._pools = [bean for bean in beans if bean.getType().name() == "HEAP"]
-        self._limit = jvm.java.lang.Runtime.getRuntime().maxMemory()
+        self._heap = engine_of(self.spark).heap()
 
     def reset(self) -> None:
         """Forget the peaks so far."""
-        for pool in self._pools:
-            pool.resetPeakUsage()
+        self._heap.reset()
 
     def heap(self) -> float:
         """Peak of the heap of the driver's JVM, garbage included; a local master's executor is in it."""
-        # The pools peak at different times, so their sum may be more than the heap can hold.
-        return float(min(sum(pool.getPeakUsage().getUsed() for pool in self._pools), self._limit)) / _GIB
+        return self._heap.peak() / _GIB
 
     def driver_python(self) -> float:
         """Peak resident memory of this process."""
@@ -125,7 +122,7 @@ class Memory:
 
     def workers(self) -> float | None:
         """Peak resident memory of the largest Python worker that is alive."""
-        mine = {os.getpid(), _jvm_pid(self.spark)}
+        mine = _roots(self.spark)
         peaks = [_peak_resident(pid) for pid in _tree(mine) - mine]
         found = [peak for peak in peaks if peak is not None]
         return max(found) / _GIB if found else None
@@ -175,7 +172,6 @@ def _peak_resident(pid: int) -> int | None:
     return int(peaks[0].split()[1]) * 1024 if peaks else None
 
 
-def _jvm_pid(spark: SparkSession) -> int:
-    jvm: Any = spark.sparkContext._jvm
-    name = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getName()
-    return int(str(name).partition("@")[0])
+def _roots(spark: SparkSession) -> set[int]:
+    """The processes that do the driver's work."""
+    return {os.getpid(), *engine_of(spark).driver_processes()}

@@ -13,6 +13,7 @@ from mcspark.benchmark.clock import Clock
 from mcspark.benchmark.features import with_features
 from mcspark.benchmark.work import Work
 from mcspark.core.model.lightgbm_text import parse_trees
+from mcspark.engine.choice import engine_of
 from mcspark.ml.groups import with_categories
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated
@@ -113,7 +114,7 @@ class _Kept:
 
     def __init__(self, frame: DataFrame) -> None:
         # Spark would keep a table as small as this in one partition, for one core to read.
-        cores = frame.sparkSession.sparkContext.defaultParallelism
+        cores = engine_of(frame.sparkSession).cores()
         self._frame = frame.repartition(cores).persist(StorageLevel.MEMORY_AND_DISK)
 
     def __enter__(self) -> DataFrame:

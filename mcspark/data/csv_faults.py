@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -16,6 +14,7 @@ from mcspark.config.csv_text import CsvText
 from mcspark.data.csv_reader import RAW, STOP, any_of, line_faults, no_number
 from mcspark.data.keys import UNSORTABLE, sortable
 from mcspark.data.tables import read_table, where
+from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ContractError
 from mcspark.runtime.columns import column
 
@@ -45,7 +44,7 @@ def faults_told(
     """
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
+    except SPARK_ERRORS as error:
         text = str(error)
         if UNSORTABLE in text:
             raise _unsortable(spark, tables) from error

@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from mcspark.config.csv_text import CsvText
 from mcspark.data.csv_header import HEAD, header_of, refuse_other_headers
+from mcspark.engine.choice import engine_of
 from mcspark.errors import ConfigurationError
 from mcspark.identifiers import quote_identifier
 from mcspark.runtime.columns import column
@@ -142,8 +143,7 @@ def _stop_at(frame: DataFrame, wrong: Column) -> DataFrame:
 
 def _java_name(spark: SparkSession, encoding: str) -> str:
     name = _JAVA_NAMES.get(encoding, encoding)
-    jvm: Any = spark._jvm
-    if not jvm.java.nio.charset.Charset.isSupported(name):
+    if not engine_of(spark).knows_encoding(name):
         raise ConfigurationError(f"Java has no encoding {encoding!r}; choose another for csv.encoding")
     return name
 

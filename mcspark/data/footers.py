@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from mcspark.engine.choice import engine_of
+from mcspark.engine.errors import SPARK_ERRORS
+from mcspark.engine.interface import ParquetSchema
 from mcspark.errors import ContractError
 from mcspark.runtime.files import Files, java_reason, leaf
 
@@ -67,23 +66,15 @@ def footers_of(spark: SparkSession, table: str, paths: Sequence[str]) -> list[Fo
     """
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(lambda path: _opened(spark, table, path), paths))
-    converted = {text: _converted(spark, schema) for text, schema in found}
-    return [converted[text] for text, _ in found]
+    distinct = {schema.text: schema for schema in found}
+    converted = {text: _converted(schema) for text, schema in distinct.items()}
+    return [converted[schema.text] for schema in found]
 
 
-def _opened(spark: SparkSession, table: str, path: str) -> tuple[str, Any]:
-    jvm: Any = spark._jvm
-    parquet = jvm.org.apache.parquet.hadoop
-    configuration = spark._jsc.hadoopConfiguration()
+def _opened(spark: SparkSession, table: str, path: str) -> ParquetSchema:
     try:
-        place = jvm.org.apache.hadoop.fs.Path(path)
-        reader = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(place, configuration))
-        try:
-            schema = reader.getFooter().getFileMetaData().getSchema()
-            return str(schema.toString()), schema
-        finally:
-            reader.close()
-    except (Py4JJavaError, PySparkException) as error:
+        return engine_of(spark).parquet_schema(path)
+    except SPARK_ERRORS as error:
         if halves := _half_floats(spark, path):
             raise ContractError(
                 f"{table}: {leaf(path)} has half floats ({', '.join(halves)}), and Spark reads no column of "
@@ -105,30 +96,19 @@ def _half_floats(spark: SparkSession, path: str) -> list[str]:
     return [field.name for field in schema if "halffloat" in str(field.type)]
 
 
-def _converted(spark: SparkSession, message: Any) -> Footer:
-    jvm: Any = spark._jvm
-    converter = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter
-    convert = converter(spark._jsparkSession.sessionState().conf()).convert
+def _converted(found: ParquetSchema) -> Footer:
     try:
-        return Footer(_struct(convert(message)), {})
-    except (Py4JJavaError, PySparkException):
+        return Footer(found.struct(), {})
+    except SPARK_ERRORS:
         schema, unreadable = StructType(), {}
-        for column in message.getFields():
-            alone = jvm.java.util.ArrayList()
-            alone.add(column)
-            one = jvm.org.apache.parquet.schema.MessageType("one", alone)
+        for name, column in found.columns():
             try:
-                schema.add(_struct(convert(one)).fields[0])
-            except (Py4JJavaError, PySparkException):
-                unreadable[str(column.getName())] = _in_words(" ".join(str(column.toString()).split()))
+                schema.add(column.struct().fields[0])
+            except SPARK_ERRORS:
+                unreadable[name] = _in_words(column.text)
         return Footer(schema, unreadable)
 
 
 def _in_words(kind: str) -> str:
     mend = next((words for pattern, words in _MENDS if pattern.search(kind)), "write it with another type")
     return f"{kind}: Spark cannot read this type; {mend}"
-
-
-def _struct(schema: Any) -> StructType:
-    # Whether a writer promised non-null says nothing about the values.
-    return StructType.fromJson(json.loads(schema.asNullable().json()))

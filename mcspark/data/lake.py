@@ -15,12 +15,12 @@ from hashlib import sha256
 from typing import Literal
 
 import structlog
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ContractError, OutputHeldError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.columns import column
@@ -116,7 +116,7 @@ class LakeTable:
             raise ContractError(
                 f"{self.shown}: cannot take these rows ({str(error).strip().splitlines()[0]})"
             ) from error
-        except Py4JJavaError as error:
+        except SPARK_ERRORS as error:
             reason = java_reason(error)
             if any(word in reason for word in _CONFLICTS):
                 raise TransientError(

@@ -19,12 +19,12 @@ from dataclasses import asdict
 from types import TracebackType
 
 import structlog
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from mcspark.data.claim import Claim, Mark, parse_claim, table_and_part, within
 from mcspark.data.journal import Journal
 from mcspark.data.recovery import is_torn, recover
+from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.errors import McsparkError, OutputHeldError
 from mcspark.runtime.files import Files, beside, leaf
 from mcspark.runtime.processes import this_process
@@ -238,7 +238,7 @@ class Lease:
                 self._files.delete(self._file)
         except OutputHeldError:
             return False
-        except (OSError, McsparkError, Py4JError) as error:
+        except (OSError, McsparkError, *ENGINE_ERRORS) as error:
             log.warning("the lease could not be renewed", output=self.place, reason=str(error))
         return not self._lost
 

@@ -30,6 +30,7 @@ from mcspark.data.recovery import mend
 from mcspark.data.staged import Staged
 from mcspark.data.target import Target
 from mcspark.data.whole import refuse_other_layout
+from mcspark.engine.choice import engine_of
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, parent
@@ -366,7 +367,7 @@ class Publication:
 
     def _tasks(self, rows: int) -> int:
         """Enough tasks for the cluster and for :data:`ROWS_A_FILE`, none with a handful of rows."""
-        slots = self._spark.sparkContext.defaultParallelism
+        slots = engine_of(self._spark).cores()
         return max(1, -(-rows // ROWS_A_FILE), min(slots, -(-rows // _ROWS_A_TASK)))
 
 

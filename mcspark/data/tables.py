@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import structlog
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,6 +21,7 @@ from mcspark.data.layout import is_hidden
 from mcspark.data.listing import list_table, refuse_lake
 from mcspark.data.names import close_to, twins
 from mcspark.data.pointer import pointed_folders
+from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import quote_table
 from mcspark.runtime.columns import column
@@ -152,9 +152,10 @@ def _found(spark: SparkSession, path: str, table_format: str, partition: Mapping
             inside = [f"{run}/{name}" for run in pointed for name in files.names(run) if not is_hidden(name)]
             return _Found(pointed, inside, tuple(part.partition("=")[0] for part in below if "=" in part))
         listed = list_table(path, path, files.entries, table_format, partition)
-    except (OSError, Py4JJavaError) as error:
-        reason = java_reason(error) if isinstance(error, Py4JJavaError) else error.strerror
-        raise ContractError(f"{path}: cannot be read ({reason})") from error
+    except OSError as error:
+        raise ContractError(f"{path}: cannot be read ({error.strerror})") from error
+    except SPARK_ERRORS as error:
+        raise ContractError(f"{path}: cannot be read ({java_reason(error)})") from error
     if not listed.files:
         if partition:
             return _found(spark, path, table_format, {})
@@ -195,10 +196,10 @@ def unreadable_is_refused(name: str) -> Iterator[None]:
     """Whatever Spark says against reading the table, as an error that names the table and the way out."""
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
+    except SPARK_ERRORS as error:
         # Spark reports some of its own conditions as plain Java exceptions.
         reason = (
-            java_reason(error) if isinstance(error, Py4JJavaError) else str(error).strip().splitlines()[0]
+            str(error).strip().splitlines()[0] if isinstance(error, PySparkException) else java_reason(error)
         )
         if "DATA_SOURCE_NOT_FOUND" in reason:
             raise ConfigurationError(

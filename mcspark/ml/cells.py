@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from mcspark.core.cells.cells import SUMS, Cells, Role
 from mcspark.core.cells.groups import Family, FittedGroups, distinct_rows
 from mcspark.core.cells.levels import MAX_DEPTH, IntArray, ScoreBins
+from mcspark.engine.choice import engine_of
 from mcspark.errors import ContractError, McsparkError
 from mcspark.ml.groups import GroupSet, category_name, signature_of, word_names
 from mcspark.ml.levels import level_column, with_bin
@@ -249,7 +250,7 @@ def make_cells(
     )
     kinds = ", ".join(f"{name} {frame.schema[name].dataType.simpleString()}" for name in categories)
     # Spark leaves the partitions of a table that is kept as they are: after a join 200, by default.
-    few = rows.coalesce(4 * max(frame.sparkSession.sparkContext.defaultParallelism, 1))
+    few = rows.coalesce(4 * engine_of(frame.sparkSession).cores())
     blocks = to_blocks(few, partial(_summed, scale=scale))
     return CellTable(blocks, kinds, bins, scale)
 

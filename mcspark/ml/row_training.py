@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from py4j.protocol import Py4JJavaError
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import DataFrame
@@ -20,6 +19,7 @@ from mcspark.core.cells.cells import Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
+from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.ml.levels import int_array, with_bin
@@ -65,7 +65,7 @@ class RowTrainer:
         self._fitted = True
         try:
             text = self._grown(table, settings)
-        except Py4JJavaError as error:
+        except SPARK_ERRORS as error:
             if native_failure(error) is None:
                 raise explained(error) or error from error
             return self.cells(table, settings)

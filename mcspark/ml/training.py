@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import structlog
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
+from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError
 from mcspark.ml import driver_training
 from mcspark.ml.trees import SynapseTrainer
@@ -64,7 +64,7 @@ class TreeTrainer:
             tell(f"growing at most {settings.max_trees:,} trees")  # it says nothing while it trains
             try:
                 return self._synapse(table, settings)
-            except Py4JJavaError as error:
+            except SPARK_ERRORS as error:
                 reason = native_failure(error)
                 if reason is None:
                     raise explained(error) or error from error

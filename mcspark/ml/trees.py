@@ -141,7 +141,7 @@ def without_copies(estimator: Any, spark: SparkSession) -> Any:
 
 def speculates(spark: SparkSession) -> bool:
     """Whether Spark may run a copy of a slow task, and barrier tasks can be had against it."""
-    conf = spark.sparkContext.getConf()
+    conf = spark.conf
     copies = conf.get("spark.speculation", "false") == "true"
     moves = conf.get("spark.dynamicAllocation.enabled", "false") == "true"
     return copies and not moves

@@ -13,10 +13,9 @@ import structlog
 from pyspark.sql import SparkSession
 
 from mcspark.config import Config
+from mcspark.engine.choice import engine_of
 
 log = structlog.get_logger(__name__)
-
-_JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
 @dataclass
@@ -55,18 +54,14 @@ class Run:
         """
         start = time.monotonic()
         told: dict[str, int] = {}
-        context = self.spark.sparkContext
-        before = {key: context.getLocalProperty(key) for key in _JOB_PROPERTIES}
-        context.setJobGroup(f"{self.run_id} {name}", f"{self.job}: {what}")
-        with structlog.contextvars.bound_contextvars(stage=name):
+        jobs = engine_of(self.spark).jobs_named(f"{self.run_id} {name}", f"{self.job}: {what}")
+        with jobs, structlog.contextvars.bound_contextvars(stage=name):
             log.info(what)
             outcome = "stage failed"
             try:
                 yield told
                 outcome = "stage done"
             finally:
-                for key, value in before.items():
-                    context.setLocalProperty(key, value)  # type: ignore[arg-type]  # None removes it
                 seconds = round(time.monotonic() - start, 3)
                 self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
                 log.info(outcome, seconds=seconds, **told)

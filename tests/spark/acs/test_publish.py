@@ -26,14 +26,14 @@ def test_a_rename_that_fails_puts_the_old_tables_back(
     publish(spark, str(tmp_path), {"a": spark.range(3), "b": spark.range(4)})
     from mcspark.acs import publish as module
 
-    rename = module._Files.rename
+    move = module.Files.move
 
     def fails_once_at_b(self: object, source: str, target: str) -> None:
         if source.endswith("new/b"):
             raise OSError("no")
-        rename(self, source, target)
+        move(self, source, target)
 
-    monkeypatch.setattr(module._Files, "rename", fails_once_at_b)
+    monkeypatch.setattr(module.Files, "move", fails_once_at_b)
     with pytest.raises(OSError, match="no"):
         publish(spark, str(tmp_path), {"a": spark.range(100), "b": spark.range(100)})
     assert spark.read.parquet(str(tmp_path / "a")).count() == 3

@@ -21,7 +21,7 @@ from mcspark.runtime.progress import tell
 configure_logs(sys.argv[1], run_id="r1")
 context = SimpleNamespace(
     getLocalProperty=lambda key: None, setLocalProperty=lambda key, value: None,
-    setJobGroup=lambda group, what: None,
+    setJobGroup=lambda group, what, interruptOnCancel: None,
 )
 run = Run("compare", "r1", SimpleNamespace(), SimpleNamespace(sparkContext=context))
 tell("outside of any stage")
