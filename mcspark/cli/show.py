@@ -145,7 +145,7 @@ def _manifest(plain: Any) -> str:
             "Rejected\n" + text_table(("reason", "rows"), [(k, count(n)) for k, n in reasons.items()])
         )
     if metrics := plain.get("metrics"):
-        parts.append(_summary(metrics))
+        parts.append(_summary(metrics, plain.get("lead") or {}))
     if paths := plain.get("paths"):
         parts.append("Paths\n" + "\n".join(f"{name}: {place}" for name, place in paths.items()))
     if seconds := plain.get("seconds"):
@@ -157,13 +157,15 @@ def _manifest(plain: Any) -> str:
     return "\n\n".join(parts)
 
 
-def _summary(metrics: Mapping[str, Any]) -> str:
+def _summary(metrics: Mapping[str, Any], lead: Mapping[str, Any]) -> str:
+    blind = lead.get("blind") or {}
     rows = []
     for stage, found in metrics.items():
         for m, level in found["by_level"].items():
             rows.append(
                 (
-                    stage, m, number(level["mc_error"]), number(level["noise_floor"]),
+                    stage, f"{m} (blind)" if m in blind else m, number(level["mc_error"]),
+                    number(level["noise_floor"]),
                     number(level.get("p_value"), 3), str(level["worst_group"]),
                 )
             )  # fmt: skip
@@ -172,6 +174,11 @@ def _summary(metrics: Mapping[str, Any]) -> str:
         for stage, found in metrics.items()
     ]
     head = ("score", "levels", "MC error", "noise floor", "p-value", "worst group")
+    if blind:
+        errors = [f"{number(lead[stage])} {stage}" for stage in metrics if stage in lead]
+        where = "of the score itself" if lead["levels"] is None else f"at {lead['levels']} levels"
+        name = {"ma_error": "MA error"}.get(lead["metric"], "MC error")
+        lines.append(f"blind grids lie in one level; led with is the {name} {where}: {', '.join(errors)}")
     return "\n".join([text_table(head, rows), *lines])
 
 
@@ -179,7 +186,8 @@ def _metrics(frame: pd.DataFrame, groups: int) -> str:
     table = MetricsTable(frame)
     rows = [
         [
-            str(m), *[number(table.value(stage, "mc_error", m)) for stage in table.stages],
+            f"{m} (blind)" if m in table.lead.blind_grids else str(m),
+            *[number(table.value(stage, "mc_error", m)) for stage in table.stages],
             number(table.value(table.last, "noise_floor", m)),
             number(table.value(table.last, "p_value", m), 3),
             table.group(table.last, "mc_error", m) or "–",
@@ -194,6 +202,11 @@ def _metrics(frame: pd.DataFrame, groups: int) -> str:
         "worst group",
     ]
     parts = [text_table(head, rows)]
+    error = table.lead.metric("group_mc_error")
+    short = "MA error" if table.lead.levels is None else "MC error"
+    if table.lead.blind:
+        parts.append(table.lead.words())
+        parts += [f"{stage}: MA error {number(table.value(stage, 'ma_error'))}" for stage in table.stages]
     parts += [
         f"{stage}: {count(table.value(stage, 'rows'))} rows, loss {number(table.value(stage, 'loss'))}, "
         f"worst group's smECE {number(table.value(stage, 'worst_group_smece'))} "
@@ -203,16 +216,17 @@ def _metrics(frame: pd.DataFrame, groups: int) -> str:
     names = table.worst_first()[:groups]
     if names:
         columns = [table.by_group(table.last, "group_rows"), table.by_group(table.last, "share")]
-        errors = [table.by_group(stage, "group_mc_error", table.grid) for stage in table.stages]
+        errors = [table.by_group(stage, *error) for stage in table.stages]
         listed = text_table(
-            ["group", "rows", "share", *[f"MC error {stage}" for stage in table.stages]],
+            ["group", "rows", "share", *[f"{short} {stage}" for stage in table.stages]],
             [
                 [
                     name, count(columns[0][name]), f"{100 * columns[1][name]:.1f} %",
-                    *[number(error[name]) for error in errors],
+                    *[number(found[name]) for found in errors],
                 ]
                 for name in names
             ],
         )  # fmt: skip
-        parts.append(f"Worst groups at {table.grid} levels\n{listed}")
+        where = "" if table.lead.levels is None else f" at {table.grid} levels"
+        parts.append(f"Worst groups{where}\n{listed}")
     return "\n\n".join(parts)

@@ -34,6 +34,10 @@ _QUIET_SECONDS = 15.0
 """Progress is told no more often."""
 
 
+_METRICS = b"2"
+"""Changes with what a trial reports, so that trials which were kept before are run again."""
+
+
 class Store(Protocol):
     """Where finished blocks are kept, by name."""
 
@@ -267,8 +271,8 @@ def _is_report(rows: Any) -> bool:
 
 
 def digest(sweep: Sweep, grids: Mapping[str, Sequence[Setting]], engine: str) -> str:
-    """A name for the results of this sweep; the same for the same cells, settings and engine."""
-    found = hashlib.sha256()
+    """A name for the results of this sweep; the same for the same cells, settings, engine and metrics."""
+    found = hashlib.sha256(_METRICS)
     for cells in (sweep.learning, sweep.test):
         for f in fields(Cells):
             value = getattr(cells, f.name)

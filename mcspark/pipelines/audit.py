@@ -14,7 +14,7 @@ from mcspark.ml.groups import GroupSet
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.drift import change_since, earlier_metrics, too_far
 from mcspark.pipelines.inputs import Inputs, read_inputs
-from mcspark.pipelines.measuring import measured, measuring_bins
+from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
 from mcspark.pipelines.publishing import finish_run, stage_metrics
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.reporting import claim_report
@@ -41,7 +41,8 @@ def audit(run: Run) -> dict[str, Any]:
         with make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale) as table:
             cells, groups = table.collect_chosen(plan)
     with run.stage("measure", "measure the test rows") as told:
-        metrics = measured(run, cells.of_role(Role.test), intervals=True)
+        test = cells.of_role(Role.test)
+        metrics = measured(run, test, intervals=True, lead=told_lead(run, test))
         told["rows"] = metrics.rows
     with Publication(run.spark, run.run_id) as publication:
         paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}

@@ -25,7 +25,7 @@ from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.gate import refusal, unmet
 from mcspark.pipelines.inputs import Inputs, read_inputs
-from mcspark.pipelines.measuring import measured, measuring_bins
+from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
 from mcspark.pipelines.publishing import (
     CALIBRATED,
     claim,
@@ -92,8 +92,10 @@ def calibrate(run: Run) -> dict[str, Any]:
         scale = inputs.scale
         model, cells = _fit(run, inputs, plan, scale)
         with run.stage("measure", "measure before and after") as told:
-            before = measured(run, cells.of_role(Role.test))
-            after = measured(run, _cells_after(run, inputs, model, scale), intervals=True)
+            given, calibrated = cells.of_role(Role.test), _cells_after(run, inputs, model, scale)
+            lead = told_lead(run, given, calibrated)
+            before = measured(run, given, lead=lead)
+            after = measured(run, calibrated, intervals=True, lead=lead)
             told["rows"] = after.rows
         changes = model.stages is None or bool(model.stages.stages)
         if problems := unmet(config.gate, before, after, changes=changes):

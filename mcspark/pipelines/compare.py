@@ -25,7 +25,7 @@ from mcspark.ml.split import place
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, workers
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.comparison_page import figure, html, markdown, summary_table
+from mcspark.pipelines.comparison_page import figure, html, leads, markdown, summary_table
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.record import stage_manifest
 from mcspark.pipelines.run import Run
@@ -104,6 +104,7 @@ def compare(run: Run) -> dict[str, Any]:
             "run_id": run.run_id,
             "engine": engine.name,
             "partitions": run.config.compare.partitions,
+            "lead": leads(rows),
             "results": summary_table(rows),
             "paths": {"results": results.leaf, **{n: f"{output.path.rstrip('/')}/{n}" for n in pages}},
         }

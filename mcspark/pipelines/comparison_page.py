@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.ml.tuning import Choice, ResultRow
 
 LABELS = {
@@ -64,7 +65,7 @@ class Table:
 
 
 class Spreads:
-    """Mean and spread of every metric by task, method, metric and grid."""
+    """Mean and spread of every metric by task, method, metric and grid, and what a task is ranked by."""
 
     def __init__(self, rows: Sequence[ResultRow]) -> None:
         values: dict[tuple[str, str, str, int | None], list[float]] = defaultdict(list)
@@ -76,6 +77,7 @@ class Spreads:
             for key, v in values.items()
         }
         self.tasks = tuple(dict.fromkeys(r.task for r in rows))
+        self.leads = {task: _lead([r for r in rows if r.task == task]) for task in self.tasks}
         found = {r.method for r in rows}
         self.methods = tuple(method for method in LABELS if method in found)
         self.grids = tuple(sorted({r.m for r in rows if r.metric == "mc_error" and r.m is not None}))
@@ -88,6 +90,16 @@ class Spreads:
         """Grids on which a metric of a method was measured; None first, where there is one without a grid."""
         grids = {key[3] for key in self._found if key[1:3] == (method, metric)}
         return tuple(m for m in (None, *self.grids) if m in grids)
+
+
+def _lead(rows: Sequence[ResultRow]) -> Lead | None:
+    """What to rank the methods by, for the scores before; None where no row tells."""
+    level, share = (
+        {r.m: r.value for r in rows if r.metric == metric and r.m is not None and r.value is not None}
+        for metric in ("fullest_level", "fullest_level_share")
+    )
+    fullest = [FullestLevel(m, int(level[m]), share[m]) for m in share]
+    return Lead.among(list(share), fullest) if fullest else None
 
 
 def saturation_table(rows: Sequence[ResultRow]) -> Table:
@@ -115,16 +127,28 @@ def smece_table(rows: Sequence[ResultRow]) -> Table:
     )
 
 
+def ma_table(rows: Sequence[ResultRow]) -> Table:
+    """MA error of the score itself, times 1000; a star marks the lowest of a task."""
+    found = Spreads(rows)
+    lines = [(method, m) for method in found.methods for m in found.grids_of(method, "score_ma_error")]
+    return Table(
+        "Multiaccuracy error of the score itself × 1000",
+        ("method", "m", *found.tasks),
+        _starred(found, lines, "score_ma_error", digits=3, factor=1000.0),
+    )
+
+
 def mc_tables(rows: Sequence[ResultRow]) -> list[Table]:
-    """MC error of every method on every grid, one table a task; a star marks the lowest of a grid."""
+    """MC error of every method on every grid, one table a task; a star marks the lowest where a grid sees."""
     found, tables = Spreads(rows), []
     for task in found.tasks:
-        columns = []
+        lead, columns = found.leads[task], []
+        blind = lead.blind_grids if lead else ()
         for m in found.grids:
             errors = {method: found.get(task, method, "mc_error", m) for method in found.methods}
-            columns.append(_cells(errors, digits=4, factor=1.0))
+            columns.append(_cells(errors, digits=4, factor=1.0, ranked=m not in blind))
         body = tuple((LABELS[method], *(c[method] for c in columns)) for method in found.methods)
-        head = ("method", *(f"m = {m}" for m in found.grids))
+        head = ("method", *(f"m = {m} (blind)" if m in blind else f"m = {m}" for m in found.grids))
         tables.append(Table(f"Multicalibration error, {task}", head, body))
     return tables
 
@@ -156,6 +180,10 @@ def summary_table(rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:
                     "all" if m is None else str(m): mean(task, method, "worst_group_smece", m)
                     for m in found.grids_of(method, "worst_group_smece")
                 },
+                "score_ma_error": {
+                    "all" if m is None else str(m): mean(task, method, "score_ma_error", m)
+                    for m in found.grids_of(method, "score_ma_error")
+                },
                 "loss": {
                     "all" if m is None else str(m): mean(task, method, "loss", m)
                     for m in found.grids_of(method, "loss")
@@ -165,6 +193,11 @@ def summary_table(rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:
         }
         for task in found.tasks
     }
+
+
+def leads(rows: Sequence[ResultRow]) -> dict[str, Any]:
+    """What the methods of each task are to be ranked by, for the summary line."""
+    return {task: lead and lead.summary() for task, lead in Spreads(rows).leads.items()}
 
 
 def figure(rows: Sequence[ResultRow]) -> str:
@@ -250,11 +283,17 @@ def _words(rows: Sequence[ResultRow], engine: str) -> str:
         f"Test rows only; mean ± standard deviation over {folds} partition(s) of the other rows into halves "
         f"for calibration and validation. Trees trained by {engine}. MCBoost and LSBoost are fitted anew for "
         "every grid m, the others once. A star marks the lowest mean."
+        + "".join(
+            f" {task}: {lead.words()}" for task, lead in Spreads(rows).leads.items() if lead and lead.blind
+        )
     )
 
 
 def _tables(rows: Sequence[ResultRow], choices: Mapping[str, Sequence[Choice]]) -> list[Table]:
-    return [saturation_table(rows), smece_table(rows), *mc_tables(rows), chosen_table(choices)]
+    # What no grid is needed for comes first where one is blind.
+    any_blind = any(lead and lead.blind for lead in Spreads(rows).leads.values())
+    gridless = [ma_table(rows)] if any_blind else []
+    return [saturation_table(rows), *gridless, smece_table(rows), *mc_tables(rows), chosen_table(choices)]
 
 
 def _grid(m: int | None) -> str:
@@ -273,8 +312,10 @@ def _starred(
     return tuple((LABELS[method], _grid(m), *(c[method, m] for c in columns)) for method, m in lines)
 
 
-def _cells(spreads: Mapping[Any, Spread | None], *, digits: int, factor: float) -> dict[Any, str]:
-    means = [s.mean for s in spreads.values() if s is not None]
+def _cells(
+    spreads: Mapping[Any, Spread | None], *, digits: int, factor: float, ranked: bool = True
+) -> dict[Any, str]:
+    means = [s.mean for s in spreads.values() if s is not None and ranked]
     lowest = min(means, default=None)
     return {
         key: "–" if s is None else s.show(digits, factor) + (" *" if s.mean == lowest else "")

@@ -16,11 +16,13 @@ def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True) 
     ``max_mc_error`` refuses an MC error above the limit. ``must_improve`` refuses one that has become worse
     beyond noise: larger than chance explains (the upper quantile of the noise floor), and larger than before
     by more than chance moves it (from the middle of the floor to that quantile). The same is asked of the
-    MA error of the score itself, for a grid cannot tell scores apart that are all in one of its levels.
+    MA error of the score itself, for a grid cannot tell scores apart that are all in one of its levels; a
+    grid that is blind so is called that.
 
     What cannot be measured is not met. Only a calibrator that ``changes`` no score makes none worse.
     """
     problems = []
+    blind: dict[int | None, str] = {full.m: full.words() for full in before.lead.blind}
     for m, floor in after.floors.items():
         error, old = floor.observed, before.floors[m].observed
         name = "MA error" if m is None else "MC error"
@@ -29,16 +31,17 @@ def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True) 
             if m is None
             else f"at {m} levels (worst group {after.by_level[m].worst_group})"
         )
+        seen = f", blind to these scores ({blind[m]})," if m in blind else ""
         limit = None if m is None else gate.max_mc_error
         if error is None or old is None:
             continue
         if limit is not None and error > limit:
-            problems.append(f"{name} {error:.5f} {where} is above gate.max_mc_error {limit:g}")
+            problems.append(f"{name} {error:.5f} {where}{seen} is above gate.max_mc_error {limit:g}")
         chance = floor.quantiles.get(QUANTILES[-1], 0.0)
         moves = chance - (floor.expected or 0.0)
         if gate.must_improve and error > chance and error - old > moves:
             problems.append(
-                f"{name} {error:.5f} {where} was {old:.5f} before; chance explains {chance:.5f}, "
+                f"{name} {error:.5f} {where}{seen} was {old:.5f} before; chance explains {chance:.5f}, "
                 f"and a change of {moves:.5f}"
             )
     asked = ["gate.max_mc_error"] if gate.max_mc_error is not None else []

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import structlog
+
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import ScoreBins, base_levels
+from mcspark.core.metrics.lead import Lead
 from mcspark.core.metrics.metrics import Metrics, measure
 from mcspark.pipelines.run import Run
+
+log = structlog.get_logger(__name__)
 
 _HALVINGS = 2
 """Of the base levels, in the cells of a score that is only measured: fine enough for smooth ECE."""
@@ -17,10 +22,27 @@ def measuring_bins(run: Run) -> ScoreBins:
     return ScoreBins(base, (_HALVINGS,) * base)
 
 
-def measured(run: Run, cells: Cells, *, intervals: bool = False) -> Metrics:
+def measured(run: Run, cells: Cells, *, intervals: bool = False, lead: Lead | None = None) -> Metrics:
     """All metrics of these cells, with intervals for the score that the run is about."""
     evaluation = run.config.evaluation
     return measure(
         cells, evaluation.levels, draws=evaluation.draws, seed=evaluation.seed,
-        min_rows=evaluation.min_group_rows, intervals=intervals,
+        min_rows=evaluation.min_group_rows, intervals=intervals, lead=lead,
     )  # fmt: skip
+
+
+def told_lead(run: Run, before: Cells, after: Cells | None = None) -> Lead:
+    """What is led with; grids that are blind to the scores are told in the log."""
+    lead = Lead.of(run.config.evaluation.levels, before, after)
+    if lead.blind:
+        metric, levels = lead.metric("mc_error")
+        log.warning(
+            "grids are blind to these scores: nearly all weight lies in one level",
+            blind="; ".join(
+                f"{f.words()} {'after' if f.after else 'before'} calibration" for f in lead.blind
+            ),
+            leads=f"{metric} of the score itself, smECE"
+            if levels is None
+            else f"{metric} at {levels} levels",
+        )
+    return lead

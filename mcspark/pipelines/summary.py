@@ -38,6 +38,7 @@ def calibrated_summary(
         "cells": len(fit.cells),
         "stages": [{"trees": s.trees, "link": s.link} for s in (model.stages.stages if model.stages else ())],
         "engine": fit.engine,
+        "lead": _lead(before, after),
         "metrics": {"before": before.summary(), "after": after.summary()},
         "saturation": _saturation(fit.saturation, after),
         "paths": paths,
@@ -58,6 +59,7 @@ def measured_summary(
         "unmatched": _unmatched(inputs),
         "groups": groups,
         "signatures": signatures,
+        "lead": _lead(before),
         "metrics": {"before": before.summary()},
         "paths": paths,
     }
@@ -96,6 +98,14 @@ def empty_summary(run: Run, inputs: Inputs, paths: dict[str, str]) -> dict[str, 
         "metrics": {},
         "paths": paths,
     }
+
+
+def _lead(before: Metrics, after: Metrics | None = None) -> dict[str, Any]:
+    """The error to look at first, and the grids that are blind to these scores."""
+    last = after or before
+    found = {**before.lead.summary(), "before": before.leading()}
+    found |= {"after": after.leading()} if after else {}
+    return {**found, "noise_floor": last.leading("noise_floor"), "p_value": last.leading("p_value")}
 
 
 def _reasons(inputs: Inputs) -> dict[str, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mcspark.core.metrics.lead import BLIND_SHARE
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -35,7 +37,16 @@ DEFINITIONS = (
         "MA error (multiaccuracy error)",
         "ma_error",
         "max over groups g of Pr[g = 1] · |E[f − y | g = 1]|",
-        "The same with all levels as one: errors of opposite sign cancel.",
+        "The same with all levels as one: errors of opposite sign cancel. By grid, of the rounded score; "
+        "without one, of the score itself, with its own ma_noise_floor and ma_p_value.",
+    ),
+    Definition(
+        "blind grid",
+        "fullest_level_share",
+        f"largest share of the weight in one level, before calibration, ≥ {BLIND_SHARE:g}",
+        "Such a grid cannot tell the scores apart, and the MC error on it says next to nothing. What is led "
+        "with is the MC error on a grid that sees or, where none does, the MA error of the score itself and "
+        "smECE.",
     ),
     Definition(
         "noise floor",

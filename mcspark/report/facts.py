@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,13 +10,14 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from mcspark.core.metrics.lead import Lead
 from mcspark.report.metrics_table import AFTER, BEFORE, MetricsTable
 
 SURPRISE = 0.05
-"""Below this p-value, chance does not explain an MC error."""
+"""Below this p-value, chance does not explain an error."""
 
 BLUNT = 0.05
-"""Where chance alone may show an MC error above this, its absence says little."""
+"""Where chance alone may show an error above this, its absence says little: nor above half the mean label."""
 
 FEW_ROWS = 100
 """Fewer held-out rows say nothing, whatever their error."""
@@ -61,8 +63,22 @@ class RunFacts:
 
     @property
     def grid(self) -> int:
-        """The grid that the report speaks of."""
+        """The grid that tables and pictures by level show."""
         return self.table.grid
+
+    @property
+    def lead(self) -> Lead:
+        """The error that the report leads with, and the grids that are blind."""
+        return self.table.lead
+
+    @property
+    def error_name(self) -> str:
+        """Short name of the error that is led with."""
+        return "MA error" if self.lead.levels is None else "MC error"
+
+    def leading(self, metric: str = "mc_error") -> float | None:
+        """Error, noise floor or p-value of what is led with, of the score that the run is about."""
+        return self.last(*self.lead.metric(metric))
 
     @property
     def calibrated(self) -> bool:
@@ -80,30 +96,49 @@ class RunFacts:
 
     @property
     def worst_group(self) -> str | None:
-        """Group with the largest MC error on the grid of the report."""
-        return self.table.group(self.table.last, "mc_error", self.grid)
+        """Group with the largest error, of that which is led with."""
+        return self.table.group(self.table.last, *self.lead.metric("mc_error"))
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """90 % interval of the population's MC error on the grid of the report."""
+        """90 % interval of the population's MC error; where no grid sees, of the worst group's smECE."""
+        if self.lead.levels is None:
+            return self.smece_interval
         return self.last("mc_error_low", self.grid), self.last("mc_error_high", self.grid)
 
     @property
+    def smece_interval(self) -> tuple[float | None, float | None]:
+        """90 % interval of the population's smECE in the worst group."""
+        return self.last("worst_group_smece_low"), self.last("worst_group_smece_high")
+
+    @property
+    def seeing(self) -> tuple[int, ...]:
+        """Grids that can tell the scores apart."""
+        return tuple(m for m in self.table.grids if m not in self.lead.blind_grids)
+
+    @property
     def surprising(self) -> tuple[int, ...]:
-        """Grids on which chance does not explain the error of the score that the run is about."""
-        found = {m: self.last("p_value", m) for m in self.table.grids}
+        """Grids that see, on which chance does not explain the error of the score that the run is about."""
+        found = {m: self.last("p_value", m) for m in self.seeing}
         return tuple(m for m, p_value in found.items() if p_value is not None and p_value < SURPRISE)
 
     @property
     def standing(self) -> Standing:
         """Whether chance explains what is left of the error; if not, whether it fell."""
-        p_value, (before, after) = self.last("p_value", self.grid), self.change("mc_error", self.grid)
+        p_value, (before, after) = self.leading("p_value"), self.change(*self.lead.metric("mc_error"))
         if p_value is None:
             return "unknown"
         if p_value >= SURPRISE:
-            blunt = (self.last("noise_floor_high", self.grid) or 0.0) > BLUNT
+            blunt = (self.leading("noise_floor_high") or 0.0) > min(BLUNT, self._rarer_label / 2)
             return "unclear" if blunt or (self.last("rows") or 0) < FEW_ROWS else "yes"
         return "better" if after is not None and before is not None and after < before else "no"
+
+    @property
+    def _rarer_label(self) -> float:
+        """Share of the labels of 0, or of those of 1, whichever are fewer."""
+        levels = self.table.by_level(self.table.last, None)
+        mean = float((levels["share"] * levels["mean_label"]).sum())
+        return min(mean, 1 - mean)
 
     @property
     def answer(self) -> str:
@@ -115,13 +150,17 @@ class RunFacts:
         """One sentence, with the numbers that carry it."""
         if self.standing == "unknown":
             return f"{self.answer}: no group has enough held-out rows with a label and a weight."
-        before, after = (number(v) for v in self.change("mc_error", self.grid))
+        gridless = self.lead.levels is None
+        before, after = (number(v) for v in self.change(*self.lead.metric("mc_error")))
         low, high = (number(v) for v in self.interval)
-        where = f"at {self.grid} levels on {count(self.last('rows'))} held-out rows"
+        where = f"on {count(self.last('rows'))} held-out rows"
+        error = "the multiaccuracy error of the score itself"
+        if not gridless:
+            where, error = f"at {self.grid} levels {where}", "the multicalibration error"
         fell = f"went from {before} to {after}" if self.calibrated else f"is {before}"
         floor, p_value = (
-            number(self.last("noise_floor", self.grid)),
-            number(self.last("p_value", self.grid), 3),
+            number(self.leading("noise_floor")),
+            number(self.leading("p_value"), 3),
         )
         chance = {
             "yes": f"no more than chance explains (noise floor {floor}, p = {p_value}",
@@ -129,21 +168,25 @@ class RunFacts:
             "better": f"closer to, but still above, what chance explains (noise floor {floor}, p = {p_value}",
             "no": f"more than chance explains (noise floor {floor}, p = {p_value}",
         }[self.standing]
-        known = f"; in the population {low} to {high} with 90 % confidence)" if low != MISSING else ")"
+        known = f"in the population {low} to {high} with 90 % confidence" if low != MISSING else ""
+        of_error, of_smece = (f"; {known}" if known else "", "")
+        if gridless:
+            of_error, of_smece = "", f" ({known})" if known else ""
         return (
-            f"{self.answer}: {where} the multicalibration error {fell}, {chance}{known}, "
+            f"{self.answer}: {where} {error} {fell}, {chance}{of_error}), "
             f"the worst group is {self.worst_group}, the worst group's smooth calibration error "
-            f"{_became(self.change('worst_group_smece'), calibrated=self.calibrated)}, and the squared loss "
+            f"{_became(self.change('worst_group_smece'), calibrated=self.calibrated)}{of_smece}, "
+            f"and the squared loss "
             f"{_became(self.change('loss'), calibrated=self.calibrated)}."
         )
 
     def groups(self) -> pd.DataFrame:
-        """One row a group, worst first: rows, share, means, MC error and smECE before and after.
+        """One row a group, worst first: rows, share, means, error and smECE before and after.
 
         Returns
         -------
         DataFrame
-            ``group, too_small, rows, share, mean_label``, then ``mean_score, mc, smece`` with the suffixes
+            ``group, too_small, rows, share, mean_label``, then ``mean_score, error, smece`` with the suffixes
             ``_before`` and, of a calibration, ``_after``.
         """
         table, names = self.table, self.table.worst_first()
@@ -151,7 +194,8 @@ class RunFacts:
         for name in ("too_small", "group_rows", "share", "mean_label"):
             columns[name.removeprefix("group_")] = table.by_group(table.last, name).reindex(names).to_numpy()
         for name, metric, levels in (
-            ("mean_score", "mean_score", None), ("mc", "group_mc_error", self.grid), ("smece", "smece", None),
+            ("mean_score", "mean_score", None), ("error", *self.lead.metric("group_mc_error")),
+            ("smece", "smece", None),
         ):  # fmt: skip
             for stage in table.stages:
                 columns[f"{name}_{stage}"] = table.by_group(stage, metric, levels).reindex(names).to_numpy()
@@ -173,11 +217,17 @@ ANSWERS = {
     "unknown": "There is nothing to judge",
 }
 MISSING = "–"
+DIGITS, MOST_DIGITS = 4, 7
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """A number as the report writes it; a dash for none."""
-    return MISSING if value is None or value != value else f"{value:.{digits}f}"  # noqa: PLR0124  (NaN)
+def number(value: float | None, digits: int | None = None) -> str:
+    """A number as the report writes it: to four digits, or to two that say something; a dash for none."""
+    if value is None or value != value:  # noqa: PLR0124  (NaN)
+        return MISSING
+    if digits is None:
+        small = 0 < abs(value) < 1e-3
+        digits = min(1 - math.floor(math.log10(abs(value))), MOST_DIGITS) if small else DIGITS
+    return f"{value:.{digits}f}"
 
 
 def count(value: float | None) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.core.metrics.metrics import Metrics
-from mcspark.core.metrics.reliability import reference_grid
 
 COLUMNS = ("split", "stage", "metric", "group", "levels", "value", "level")
 MetricTuple = tuple[str, str, str, str | None, int | None, float | None, int | None]
@@ -58,7 +58,8 @@ class MetricsTable:
         self.grids = tuple(sorted({int(m) for m in grids}))
         if not self.grids:
             raise ValueError("no metrics table: it holds no metric of any grid")
-        self.grid = reference_grid(self.grids)
+        self.lead = self._lead()
+        self.grid = self.lead.grid
 
     @classmethod
     def of(cls, metrics: pd.DataFrame | MetricsTable) -> MetricsTable:
@@ -74,6 +75,18 @@ class MetricsTable:
     def last(self) -> str:
         """The score that the run is about."""
         return self.stages[-1]
+
+    def _lead(self) -> Lead:
+        """What the run led with: its blind grids, and the grid of its numbers by level."""
+        columns = ["levels", "level", "value"]
+        fullest = [
+            FullestLevel(int(m), int(level), float(share), stage == AFTER)
+            for stage in (BEFORE, AFTER)
+            for m, level, share in self.rows(stage, "fullest_level_share")[columns].to_numpy()
+        ]
+        found = Lead.among(self.grids, fullest)
+        shown = self.frame.loc[self.frame["metric"] == "level_rows", "levels"]
+        return found if shown.empty else Lead(int(shown.iloc[0]), found.blind)
 
     def rows(self, stage: str, metric: str) -> pd.DataFrame:
         """All rows of one metric; none where it was not measured."""
@@ -136,8 +149,8 @@ class MetricsTable:
         return table.reindex(index=self.by_group(self.last, "share").index, columns=range(self.grid))
 
     def worst_first(self) -> list[str]:
-        """Groups by their MC error before, on the reference grid; those with too few rows come last."""
-        errors = self.by_group(BEFORE, "group_mc_error", self.grid)
+        """Groups by the error before that is led with; those with too few rows come last."""
+        errors = self.by_group(BEFORE, *self.lead.metric("group_mc_error"))
         small = self.by_group(BEFORE, "too_small").reindex(errors.index).fillna(0)
         order = pd.DataFrame({"small": small, "error": -errors}).sort_values(
             ["small", "error"], kind="stable"

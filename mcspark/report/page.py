@@ -23,8 +23,8 @@ MAX_ROWS = 500
 """Groups in the table; the metrics table has them all."""
 
 _ORDERS = (
-    ("mc_before", "MC error before", False),
-    ("mc_after", "MC error after", False),
+    ("error_before", "{error} before", False),
+    ("error_after", "{error} after", False),
     ("smece_after", "smECE after", False),
     ("rows", "rows", False),
     ("group", "name", True),
@@ -45,7 +45,7 @@ def render(facts: RunFacts) -> str:
             trouble=trouble,
             drift=drift_of(facts),
             groups=_with_places(groups.head(MAX_ROWS)),
-            orders=[(name, words) for name, words, _ in _ORDERS if name in groups.columns],
+            orders=[(n, words.format(error=facts.error_name)) for n, words, _ in _ORDERS if n in groups],
             n_groups=len(groups),
             definitions=DEFINITIONS,
         )

@@ -38,7 +38,8 @@ def _grid_words(facts: RunFacts) -> str:
         before, after = (number(v) for v in facts.change("mc_error", m))
         floor = number(facts.last("noise_floor", m))
         error = f"{before} before and {after} after" if facts.calibrated else before
-        lines.append(f"{m} levels: {error}, noise floor {floor}")
+        blind = " (blind to these scores)" if m in table.lead.blind_grids else ""
+        lines.append(f"{m} levels{blind}: {error}, noise floor {floor}")
     return f"Line chart of the multicalibration error against the number of levels. {'; '.join(lines)}."
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from mcspark.core.cells.cells import Cells
 from mcspark.core.metrics.calibration_error import GroupSummary, LevelErrors, group_table, level_errors
 from mcspark.core.metrics.intervals import Interval, Intervals, bootstrap_intervals
+from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.core.metrics.noise import QUANTILES, NoiseFloor, noise_floor
-from mcspark.core.metrics.reliability import Reliability, reference_grid
+from mcspark.core.metrics.reliability import Reliability
 from mcspark.core.metrics.smooth_ece import GroupSmoothECE, group_smooth_ece
 
 
@@ -40,30 +41,56 @@ class Metrics:
         Mean squared loss of the score itself (paper, definition 3.1).
     smooth : GroupSmoothECE
     by_level : dict of int to LevelErrors
+    fullest : dict of int to FullestLevel or None
+        Of each grid, the level with the largest share of the weight.
+    lead : Lead
+        The error that is spoken of first.
     floors : dict of int to NoiseFloor
+        Under None, of the MA error of the score itself.
     intervals : Intervals or None
         Of the MC errors and the worst-group smECE; None where they were not asked for.
     groups : tuple of GroupSummary
         Errors at the second-coarsest grid, or the only one.
     reliability : Reliability
-        On the grid that reports speak of, see :func:`mcspark.core.metrics.reliability.reference_grid`.
+        On the grid of ``lead``.
     """
 
     rows: int
     loss: float | None
     smooth: GroupSmoothECE
     by_level: dict[int, LevelErrors]
+    fullest: dict[int, FullestLevel | None]
+    lead: Lead
     floors: dict[int | None, NoiseFloor]
     intervals: Intervals | None
     groups: tuple[GroupSummary, ...]
     reliability: Reliability
 
+    @property
+    def ma_worst_group(self) -> str | None:
+        """Group with the largest MA error of the score itself; None where no group is large enough."""
+        errors = [(_ma(g), g.group) for g in self.groups if not g.too_small]
+        return max(errors, key=lambda found: found[0])[1] if errors else None
+
+    def leading(self, name: str = "mc_error") -> float | None:
+        """Error (``mc_error``), ``noise_floor`` or ``p_value`` of what is led with."""
+        m = self.lead.levels
+        if name == "mc_error" and m is not None:
+            return self.by_level[m].mc_error
+        floor = self.floors[m]
+        return {"mc_error": floor.observed, "noise_floor": floor.expected, "p_value": floor.p_value}[name]
+
     def summary(self) -> dict[str, Any]:
         """The form of the summary line: plain JSON values, null where there is nothing to measure."""
+        itself = self.floors[None]
         return {
             "worst_group_smece": self.smooth.worst,
             "smece_worst_group": self.smooth.worst_group,
             "smece_interval": _ends(self.intervals.smece) if self.intervals else None,
+            "ma_error": itself.observed,
+            "ma_noise_floor": itself.expected,
+            "ma_p_value": itself.p_value,
+            "ma_worst_group": self.ma_worst_group,
             "loss": self.loss,
             "by_level": {
                 str(m): {
@@ -75,6 +102,7 @@ class Metrics:
                     "loss": e.loss,
                     "level_sets": e.level_sets,
                     "worst_group": e.worst_group,
+                    "fullest_level_share": full.share if (full := self.fullest[m]) else None,
                 }
                 for m, e in self.by_level.items()
             },
@@ -90,6 +118,7 @@ class Metrics:
         if self.intervals:
             yield MetricRow("worst_group_smece_low", None, None, self.intervals.smece.low)
             yield MetricRow("worst_group_smece_high", None, None, self.intervals.smece.high)
+        yield from self._of_score()
         for i, group in enumerate(self.groups):
             yield MetricRow("group_rows", group.group, None, group.rows)
             yield MetricRow("share", group.group, None, group.share)
@@ -108,14 +137,27 @@ class Metrics:
             if fact.error is not None:
                 yield MetricRow("level_label_error", who, m, fact.error, level)
 
+    def _of_score(self) -> Iterator[MetricRow]:
+        """The MA error of the score itself, without a grid."""
+        floor = self.floors[None]
+        yield MetricRow("ma_error", self.ma_worst_group, None, floor.observed)
+        yield MetricRow("ma_noise_floor", None, None, floor.expected)
+        for name, quantile in _ENDS:
+            yield MetricRow(f"ma_noise_floor_{name}", None, None, floor.quantiles.get(quantile))
+        yield MetricRow("ma_p_value", None, None, floor.p_value)
+        for group in self.groups:
+            yield MetricRow("group_ma_error", group.group, None, _ma(group))
+
     def _of_level(self, m: int, errors: LevelErrors) -> Iterator[MetricRow]:
         floor = self.floors[m]
         yield MetricRow("mc_error", errors.worst_group, m, errors.mc_error)
         yield MetricRow("ma_error", None, m, errors.ma_error)
         yield MetricRow("loss", None, m, errors.loss)
         yield MetricRow("level_sets", None, m, errors.level_sets)
+        if full := self.fullest[m]:
+            yield MetricRow("fullest_level_share", None, m, full.share, full.level)
         yield MetricRow("noise_floor", None, m, floor.expected)
-        for name, quantile in (("low", QUANTILES[0]), ("high", QUANTILES[-1])):
+        for name, quantile in _ENDS:
             yield MetricRow(f"noise_floor_{name}", None, m, floor.quantiles.get(quantile))
         yield MetricRow("p_value", None, m, floor.p_value)
         if self.intervals:
@@ -124,6 +166,16 @@ class Metrics:
         for i, group in enumerate(self.groups):
             yield MetricRow("group_mc_error", group.group, m, float(errors.mc[i]))
             yield MetricRow("group_ma_error", group.group, m, float(errors.ma[i]))
+
+
+_ENDS = (("low", QUANTILES[0]), ("high", QUANTILES[-1]))
+
+
+def _ma(group: GroupSummary) -> float:
+    """MA error of the score itself: the share of the group times its gap."""
+    if group.mean_score is None or group.mean_label is None:
+        return 0.0
+    return group.share * abs(group.mean_score - group.mean_label)
 
 
 def _ends(interval: Interval) -> list[float | None]:
@@ -138,6 +190,7 @@ def measure(
     seed: int,
     min_rows: int,
     intervals: bool = False,
+    lead: Lead | None = None,
 ) -> Metrics:
     """Measure everything on all of these cells.
 
@@ -153,7 +206,11 @@ def measure(
         Groups with fewer rows are left out of every maximum.
     intervals : bool
         Whether to bootstrap intervals too, which costs more than all the rest.
+    lead : Lead, optional
+        What to speak of first: of a calibration, chosen by both scores; otherwise by these cells.
     """
+    fullest = {m: FullestLevel.of(cells, m) for m in levels}
+    lead = Lead.of(levels, cells) if lead is None else lead
     by_level = {m: level_errors(cells, m, min_rows) for m in levels}
     middle = by_level[sorted(levels)[min(1, len(levels) - 1)]]
     return Metrics(
@@ -161,8 +218,10 @@ def measure(
         loss=cells.loss() if cells.weight.sum() > 0 else None,
         smooth=group_smooth_ece(cells, min_rows),
         by_level=by_level,
+        fullest=fullest,
+        lead=lead,
         floors=noise_floor(cells, levels, draws, seed, min_rows=min_rows),
         intervals=(bootstrap_intervals(cells, levels, draws, seed, min_rows=min_rows) if intervals else None),
         groups=tuple(group_table(cells, middle)),
-        reliability=Reliability.of(cells, reference_grid(levels)),
+        reliability=Reliability.of(cells, lead.grid),
     )

@@ -26,6 +26,7 @@ from mcspark.core.baselines.squarelev import fit_squarelev
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells.cells import SUMS, Cells, Role
 from mcspark.core.metrics.calibration_error import level_errors
+from mcspark.core.metrics.lead import FullestLevel
 from mcspark.core.metrics.noise import noise_floor
 from mcspark.core.metrics.smooth_ece import group_smooth_ece
 from mcspark.core.model.stages import Stages
@@ -174,10 +175,13 @@ class Sweep:
         )
 
     def validate(self, trial: Trial, train: Train) -> float:
-        """What a setting is chosen by: the validation half's MC error on the trial's grid, or its loss."""
+        """What a setting is chosen by: the validation half's MC error on the trial's grid if that sees its
+        scores, else its loss.
+        """
         calibrator, _, validation = self.fit(trial, train)
         after = recalibrated(validation, calibrator)
-        if trial.m is None:
+        full = None if trial.m is None else FullestLevel.of(validation, trial.m)
+        if trial.m is None or (full is not None and full.blind):  # the MC error would tell no setting apart
             return after.loss()
         error = level_errors(after, trial.m, self.min_rows).mc_error
         return float("nan") if error is None else error
@@ -185,6 +189,7 @@ class Sweep:
     def report(self, trial: Trial, train: Train) -> list[tuple[str, int | None, float | None]]:
         """Metrics of one trial on the test rows: (metric, m, value), m None where there is no grid.
 
+        ``score_ma_error`` is the MA error of the score itself, not rounded to a grid.
         ``loss_second`` is the loss after the trees run once more on their own output (paper, table 1).
         """
         calibrator, calibration, _ = self.fit(trial, train)
@@ -193,6 +198,7 @@ class Sweep:
         grids = self.levels if trial.m is None else (trial.m,)
         floors = noise_floor(after, grids, FLOOR_DRAWS, self.seed, min_rows=self.min_rows)
         for m in grids:
+            full = FullestLevel.of(self.test, m)  # before calibration
             errors = level_errors(after, m, self.min_rows)
             found += [
                 ("mc_error", m, errors.mc_error),
@@ -200,9 +206,12 @@ class Sweep:
                 ("level_sets", m, errors.level_sets),
                 ("loss", m, errors.loss),
                 ("noise_floor", m, floors[m].expected),
+                ("fullest_level", m, None if full is None else full.level),
+                ("fullest_level_share", m, None if full is None else full.share),
             ]
         if trial.m is None:
             found.append(("loss", None, after.loss()))
+        found.append(("score_ma_error", trial.m, floors[None].observed))
         found.append(("worst_group_smece", trial.m, group_smooth_ece(after, self.min_rows).worst))
         if isinstance(calibrator, Stages) and trial.method == "trees":
             found.append(("trees", None, calibrator.trees))

@@ -22,6 +22,8 @@ from mcspark.report.plots.style import (
 
 NORMAL_90 = 1.6449
 """Half width of a 90 % interval, in standard errors."""
+NARROW = 0.25
+"""Where scores and labels span less than this, the axes show no more than that."""
 FEW_ROWS = 10
 """Levels with fewer rows are drawn hollow."""
 
@@ -46,7 +48,8 @@ def reliability(metrics: pd.DataFrame | MetricsTable, group: str | None = None) 
     Notes
     -----
     Intervals are the mean label ± 1.64 standard errors, cut at 0 and 1. The bars below count the rows of
-    each level; levels with fewer than 10 rows are hollow.
+    each level; levels with fewer than 10 rows are hollow. The axes span [0, 1], or less where all scores
+    and labels lie close together.
     """
     table = MetricsTable.of(metrics)
     if group is not None and group not in table.by_group(BEFORE, "share").index:
@@ -63,13 +66,25 @@ def reliability(metrics: pd.DataFrame | MetricsTable, group: str | None = None) 
             left = facts.index.to_numpy() * width + width * place / len(table.stages)
             counts.bar(left, facts["rows"], width / len(table.stages) * 0.9, align="edge", color=colour)
         axes.set_title(f"Reliability: {short(group)}")
-        axes.set_ylim(0, 1)
+        ends = _ends([table.by_level(stage, group) for stage in table.stages], width)
+        axes.set_ylim(*ends)
         axes.set_ylabel("mean label (0 to 1)")
         axes.legend(loc="upper left")
         counts.set_ylabel("rows")
         counts.yaxis.set_major_locator(MaxNLocator(2, integer=True))
         unit_axis(counts, f"mean score in each of {table.grid} levels (0 to 1)")
+        counts.set_xlim(*ends)
         return figure
+
+
+def _ends(stages: list[pd.DataFrame], width: float) -> tuple[float, float]:
+    """Ends of both axes: of the unit interval, or of what holds every level and mean label."""
+    facts = pd.concat(stages)
+    if facts.empty:
+        return 0.0, 1.0
+    low = min(facts.index.min() * width, facts["mean_label"].min())
+    high = max((facts.index.max() + 1) * width, facts["mean_label"].max())
+    return (low, high) if high - low < NARROW else (0.0, 1.0)
 
 
 def _points(axes: Axes, facts: pd.DataFrame, colour: str, marker: str, name: str) -> None:

@@ -21,13 +21,13 @@ def error_by_grid(metrics: pd.DataFrame | MetricsTable) -> Figure:
     -----
     The grey band spans the 5 % and 95 % quantiles of the error of a perfectly calibrated score. Bars span
     the 90 % interval of the population's error where it was asked for; chance pushes the error itself up,
-    so its interval may lie below it.
+    so its interval may lie below it. Grids that cannot tell the scores apart are in brackets.
     """
     table = MetricsTable.of(metrics)
     with styled():
         figure = new_figure(3.4)
         axes = figure.subplots()
-        grids = [str(m) for m in table.grids]
+        grids = [f"({m})" if m in table.lead.blind_grids else str(m) for m in table.grids]
         place = range(len(grids))
         floor = [table.by_grid(table.last, f"noise_floor{end}").reindex(table.grids) for end in _ENDS]
         axes.fill_between(
@@ -46,7 +46,8 @@ def error_by_grid(metrics: pd.DataFrame | MetricsTable) -> Figure:
             )
         axes.set_title("Multicalibration error by number of levels")
         axes.set_xticks(place, grids)
-        axes.set_xlabel("levels of the grid (count)")
+        blind = "; in brackets: blind" if table.lead.blind else ""
+        axes.set_xlabel(f"levels of the grid (count{blind})")
         axes.set_ylabel("MC error (score units, 0 to 1)")
         axes.set_ylim(bottom=0)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)

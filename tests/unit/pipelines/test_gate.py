@@ -7,12 +7,15 @@ from types import SimpleNamespace
 import pytest
 
 from mcspark.config import Gate
+from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.pipelines.gate import refusal, unmet
 
 ONE = (SimpleNamespace(group="A", rows=1),)
 
 
-def metrics(error, *, bias=0.0, expected=0.004, chance=0.006, levels=(10, 20), rows=9, loss=0.1, groups=ONE):
+def metrics(
+    error, *, bias=0.0, expected=0.004, chance=0.006, levels=(10, 20), rows=9, loss=0.1, groups=ONE, blind=()
+):
     """As `measure` gives it: the error on every grid, and what a perfectly calibrated score would show."""
     errors = SimpleNamespace(mc_error=error, worst_group="A")
     quantiles = {0.05: 0.002, 0.5: expected, 0.95: chance}
@@ -20,7 +23,7 @@ def metrics(error, *, bias=0.0, expected=0.004, chance=0.006, levels=(10, 20), r
     bias = SimpleNamespace(observed=bias, expected=expected, quantiles=quantiles)
     return SimpleNamespace(
         by_level=dict.fromkeys(levels, errors), floors={**dict.fromkeys(levels, floor), None: bias},
-        rows=rows, loss=loss, groups=groups,
+        rows=rows, loss=loss, groups=groups, lead=Lead(20, blind),
     )  # fmt: skip
 
 
@@ -81,3 +84,12 @@ def test_a_grid_that_is_blind_hides_no_score_that_got_worse():
     problems = unmet(Gate(), metrics(0.02, bias=0.001), metrics(0.02, bias=0.009))
     assert len(problems) == 1
     assert problems[0].startswith("MA error 0.00900 of the score itself was 0.00100 before")
+
+
+def test_an_error_on_a_blind_grid_is_called_that():
+    blind = (FullestLevel(10, 0, 1.0), FullestLevel(20, 0, 0.998))
+    problems = unmet(Gate(max_mc_error=0.01), metrics(0.049, blind=blind), metrics(0.049, blind=blind))
+    assert problems[1] == (
+        "MC error 0.04900 at 20 levels (worst group A), blind to these scores (99.8 % in [0, 0.05) of 20 "
+        "levels), is above gate.max_mc_error 0.01"
+    )

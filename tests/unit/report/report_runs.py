@@ -12,6 +12,7 @@ from official_trainer import official
 
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import ScoreBins
+from mcspark.core.metrics.lead import Lead
 from mcspark.core.metrics.metrics import Metrics, measure
 from mcspark.core.training.rounds import check_saturation, fit_stages
 from mcspark.core.training.training_curve import training_curve
@@ -118,6 +119,36 @@ def audited(*, nothing: bool = False) -> RunFacts:
             "paths": {},
         },
         metrics=metrics_frame({"before": metrics}),
+        configuration={},
+    )
+
+
+@cache
+def rare(most: float = 0.0099, factor: float = 13) -> RunFacts:
+    """A calibration of a rare label: scores in [0, ``most``), too large by a factor; then right."""
+    rng = np.random.default_rng(2)
+    score, role = rng.random(40_000) * most, np.full(40_000, int(Role.test))
+    member = np.stack([np.ones(40_000, dtype=bool), rng.random(40_000) < 0.3], axis=1)
+    label = (rng.random(40_000) < score / factor).astype(float)
+    levels, bins, groups = (10, 20, 75), ScoreBins(300, (2,) * 300), ("everyone", "A")
+    cells = {
+        stage: Cells.from_rows(values, label, member, bins=bins, role=role, groups=groups)
+        for stage, values in (("before", score), ("after", score / factor))
+    }
+    lead = Lead.of(levels, *cells.values())
+    settings = {"draws": 100, "seed": 1, "min_rows": 20, "lead": lead}
+    found = {s: measure(c, levels, intervals=s == "after", **settings) for s, c in cells.items()}
+    rows = {"in": 40_000, "scored": 40_000, "rejected": 0, "labelled": 40_000, "test": 40_000}
+    return RunFacts(
+        summary={
+            "run_id": "calibrate-20261128T010203Z-0a1b2c3d",
+            "method": "multiaccuracy",
+            "rows": rows,
+            "lead": lead.summary(),
+            "metrics": {stage: metrics.summary() for stage, metrics in found.items()},
+            "paths": {},
+        },
+        metrics=metrics_frame(found),
         configuration={},
     )
 

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from report_runs import GROUPS, audited, calibrated, drifted
+from report_runs import GROUPS, audited, calibrated, drifted, rare
 
 from mcspark.report.card import card
 from mcspark.report.facts import count, number
@@ -219,7 +219,7 @@ def test_rows_know_their_place_in_every_order(page):
     groups = calibrated().groups()
     rows = re.findall(r'<tr role="row" style="(.*?)">', page)
     places = [dict(re.findall(r"--(\w+):(\d+);", row)) for row in rows]
-    assert [int(p["mc_before"]) for p in places if p] == list(range(1, len(GROUPS) + 1))
+    assert [int(p["error_before"]) for p in places if p] == list(range(1, len(GROUPS) + 1))
     by_rows = sorted(range(len(groups)), key=lambda i: -groups["rows"][i])
     assert [int(places[i]["rows"]) for i in by_rows] == list(range(1, len(GROUPS) + 1))
 
@@ -294,8 +294,58 @@ def test_the_card_tells_drift_too():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "–"), (float("nan"), "–"), (0.12345, "0.1235"), (0.0, "0.0000")]
+    ("value", "text"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (0.12345, "0.1235"),
+        (0.0, "0.0000"),
+        (0.00023456, "0.00023"),
+        (-1e-12, "-0.0000000"),
+    ],
 )
 def test_numbers(value, text):
     assert number(value) == text
     assert count(1234567.0) == "1,234,567"
+
+
+def test_a_rare_label_is_judged_without_the_grids_that_are_blind_to_its_scores():
+    facts = rare()
+    before, after = (facts.summary["metrics"][stage] for stage in ("before", "after"))
+    assert before["by_level"]["20"]["mc_error"] == after["by_level"]["20"]["mc_error"]
+    assert facts.standing == "yes"
+    assert facts.worst_group == "everyone"
+    for text in (facts.verdict, " ".join(Outline(render(facts)).text), card(facts)):
+        assert "the multiaccuracy error of the score itself went from" in text
+        assert f"went from {number(before['ma_error'])} to {number(after['ma_error'])}" in text
+        assert f"noise floor {number(after['ma_noise_floor'])}" in text
+        assert "the multicalibration error went" not in text
+        assert number(before["by_level"]["20"]["mc_error"]) not in facts.verdict
+    words = " ".join(Outline(render(facts)).text)
+    assert "MC error, 20 levels" not in words
+    for text in (words, card(facts)):
+        plain = text.replace("\\", "")
+        assert "at 10, 20, 75 levels is blind to these scores" in plain
+        assert "100.0 % in [0, 0.05) of 20 levels" in plain
+        assert "20 (blind)" in plain
+        assert "MA error before" in plain
+    assert "On no grid" not in words
+
+
+def test_a_grid_that_sees_is_spoken_of_where_the_usual_one_is_blind():
+    facts = rare(0.03, factor=1.5)
+    error = facts.summary["metrics"]["after"]["by_level"]["75"]["mc_error"]
+    assert facts.lead.blind_grids == (10, 20)
+    assert "at 75 levels on 40,000 held-out rows the multicalibration error went" in facts.verdict
+    assert number(error) in facts.verdict
+    page = " ".join(Outline(render(facts)).text)
+    assert "MC error, 75 levels" in page
+    assert "On no grid that sees is the error more than chance explains" in page
+
+
+def test_a_handful_of_rare_labels_is_no_proof():
+    facts = rare()
+    metrics = facts.metrics.copy()
+    metrics.loc[(metrics["stage"] == "after") & (metrics["metric"] == "ma_noise_floor_high"), "value"] = 3e-4
+    assert facts.last("mean_label") == pytest.approx(4e-4, rel=0.3)
+    assert replace(facts, metrics=metrics).standing == "unclear"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
-from report_runs import GROUPS, calibrated, population
+from report_runs import GROUPS, calibrated, population, rare
 
 from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.stages import Stage, Stages
@@ -30,7 +30,7 @@ def test_every_figure_has_a_title_and_axes_with_units():
     for name, figure in every_figure():
         assert figure.axes[0].get_title(loc="left"), name
         across = figure.axes[-1].get_xlabel()
-        assert any(unit in across for unit in ("(0 to 1)", "(count)", "score")), name
+        assert any(unit in across for unit in ("(0 to 1)", "(count", "score")), name
         for axes in figure.axes:
             assert axes.get_ylabel() or axes.get_images(), name
 
@@ -134,3 +134,9 @@ def test_the_user_s_own_settings_are_left_alone():
     with mpl.rc_context({"font.size": 31}):
         plots.error_by_grid(calibrated().metrics)
         assert mpl.rcParams["font.size"] == 31
+
+
+@pytest.mark.parametrize(("facts", "end"), [(rare, 1 / 75), (calibrated, 1.0)])
+def test_a_reliability_diagram_of_scores_in_a_corner_shows_the_corner(facts, end):
+    axes, counts = plots.reliability(facts().table).axes
+    assert axes.get_xlim() == axes.get_ylim() == counts.get_xlim() == (0.0, pytest.approx(end))
