@@ -12,6 +12,7 @@ from mcspark.core.metrics.smooth_ece import group_smooth_ece
 
 BINS = ScoreBins.uniform(300)
 HUNDRED = ScoreBins.uniform(100)
+TWENTY = ScoreBins.uniform(20)
 GROUPS = 5
 
 
@@ -94,7 +95,8 @@ def test_the_p_value_is_uniform_when_the_score_is_the_truth(binary, weighted):
         rows = population(
             np.random.default_rng([seed, binary, weighted]), 1500, binary=binary, weighted=weighted
         )
-        floor = noise_floor(cells_of(rows), [20], draws=79, seed=seed)[20]
+        # The bins of the grid itself: what finer ones would add is the time of their draws.
+        floor = noise_floor(cells_of(rows, TWENTY), [20], draws=79, seed=seed)[20]
         p_values.append(floor.p_value)
         ratio.append(floor.observed / floor.expected)
     # Kolmogorov's distance stays below 1.63 / sqrt(120) in 99 of 100 cases.
@@ -165,15 +167,16 @@ def exact_errors(shift):
 def test_intervals_cover_the_error_of_the_population(binary, weighted, shift):
     error, smece = exact_errors(shift)
     hits = np.zeros(2)
-    trials = 40
+    trials = 30
     for seed in range(trials):
         rng = np.random.default_rng([seed, binary, weighted, int(shift * 100)])
-        rows = population(rng, 2000, binary=binary, weighted=weighted, shift=shift)
-        found = bootstrap_intervals(cells_of(rows, HUNDRED), [20], draws=50, seed=seed, level=0.9)
+        rows = population(rng, 1200, binary=binary, weighted=weighted, shift=shift)
+        found = bootstrap_intervals(cells_of(rows, HUNDRED), [20], draws=30, seed=seed, level=0.9)
         # A population error of nought is met to within a thousandth.
         for i, (interval, exact) in enumerate(((found.mc_error[20], error), (found.smece, smece))):
             hits[i] += interval.low - 1e-3 <= exact <= interval.high + 1e-3
-    assert (hits >= 0.78 * trials).all(), hits
+    # Fewer hits have a probability of 0.01 at a coverage of 0.9; as many, one of 0.05 at 0.6.
+    assert (hits >= 23).all(), hits
 
 
 def test_an_interval_says_more_with_more_rows():
