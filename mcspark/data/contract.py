@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from pyspark.sql.types import StringType
 
 from mcspark.data.names import shown
 from mcspark.data.rejection import (
+    DECIMAL_COMMA,
     FAULTS_OF_LABELS,
     Range,
     Values,
@@ -20,6 +21,7 @@ from mcspark.data.rejection import (
     refuse_class,
     refuse_share,
     score_guess,
+    spelling_guess,
 )
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
@@ -37,6 +39,10 @@ FAULTS = "__faults"
 _CLIPPED = "__clipped"
 _NEGATIVE = "__negative"
 _CODE = "__code"
+_SPELLINGS = {"percent": r"%\s*$", "comma": DECIMAL_COMMA}
+"""Texts that are no numbers for Spark, and are for people."""
+_TEXTS = {(kind, what): f"__{kind}_{what}" for kind in _SPELLINGS for what in ("score", "label", "weight")}
+"""Working columns: the text of a value that is spelt so."""
 _MOST_CODE = 1000
 """Labels that are whole numbers up to this one are told apart; what is further out is no code."""
 
@@ -107,7 +113,6 @@ def apply_row_rules(
         values[scored.weight] = _number(scored.weight)
         faults |= {"weight_null": column(scored.weight).isNull()} | _value_faults("weight", scored.weight)
         negative = F.coalesce(_number(scored.weight) < 0, F.lit(False))
-    percent = {f"__percent_{i}": _percent(df, name) for i, name in enumerate(_texts(scored, with_label))}
     bits = [F.when(fault, F.lit(bit(reason))).otherwise(F.lit(0)) for reason, fault in faults.items()]
     passed = [name for name in dict.fromkeys((*scored.key, *keep)) if name not in values]
     return df.select(
@@ -116,18 +121,23 @@ def apply_row_rules(
         reduce(Column.bitwiseOR, bits).alias(FAULTS),
         _any(clipped).alias(_CLIPPED),
         negative.alias(_NEGATIVE),
-        *(value.alias(name) for name, value in percent.items()),
+        *_spelt(df, scored, with_label),
     )
 
 
-def _texts(scored: ScoredTable, with_label: bool) -> tuple[str, ...]:
-    return (scored.score, scored.label) if with_label and scored.label else (scored.score,)
+def _judged(scored: ScoredTable, with_label: bool) -> dict[str, str]:
+    """Columns of the score and, where it is there, of the label."""
+    label = {"label": scored.label} if with_label and scored.label else {}
+    return {"score": scored.score, **label}
 
 
-def _percent(df: DataFrame, name: str) -> Column:
-    if not isinstance(df.schema[name].dataType, StringType):
-        return F.lit(False)
-    return F.coalesce(column(name).rlike("%\\s*$"), F.lit(False))
+def _spelt(df: DataFrame, scored: ScoredTable, with_label: bool) -> Iterator[Column]:
+    """The columns of :data:`_TEXTS` that there may be anything in."""
+    read = _judged(scored, with_label) | ({"weight": scored.weight} if scored.weight else {})
+    for (kind, what), name in _TEXTS.items():
+        if what in read and isinstance(df.schema[read[what]].dataType, StringType):
+            text = column(read[what])
+            yield F.when(text.rlike(_SPELLINGS[kind]), text).alias(name)
 
 
 def _any(conditions: Iterable[Column]) -> Column:
@@ -168,7 +178,7 @@ def _within_range(value: Column) -> Column:
 
 def accepted(df: DataFrame) -> DataFrame:
     """The rows without a fault, and without the working columns."""
-    return df.where(column(FAULTS) == 0).drop(FAULTS, _CLIPPED, _NEGATIVE, "__percent_0", "__percent_1")
+    return df.where(column(FAULTS) == 0).drop(FAULTS, _CLIPPED, _NEGATIVE, *_TEXTS.values())
 
 
 def rejected(df: DataFrame, key: Sequence[str], source: str) -> DataFrame:
@@ -202,7 +212,7 @@ class RowReport:
         Rows that a later one of their key replaces: rejected, as was asked for.
     with_label, label_faults : int
         Rows in that have any label, and those of them with a fault in it.
-    score, label : Values
+    score, label, weights : Values
     """
 
     rows: int
@@ -221,6 +231,7 @@ class RowReport:
     label_faults: int = 0
     score: Values = field(default_factory=Values)
     label: Values = field(default_factory=Values)
+    weights: Values = field(default_factory=Values)
 
     @property
     def rejected(self) -> int:
@@ -233,9 +244,10 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
     labelled = column(scored.label).isNotNull() if with_label and scored.label else F.lit(False)
     positive = column(scored.weight) > 0 if scored.weight else F.lit(True)
     weight = F.when(labelled, column(scored.weight) if scored.weight else F.lit(1.0))
-    names = _texts(scored, with_label)
-    whole = column(names[-1]).cast("int")
-    is_code = (whole == column(names[-1])) & (F.abs(whole) <= _MOST_CODE) & _has("label_out_of_range")
+    names = _judged(scored, with_label)
+    last = list(names.values())[-1]
+    whole = column(last).cast("int")
+    is_code = (whole == column(last)) & (F.abs(whole) <= _MOST_CODE) & _has("label_out_of_range")
     per_fault = df.groupBy(column(FAULTS), F.when(is_code, whole).alias(_CODE)).agg(
         F.count(F.lit(1)).alias("n"),
         F.count_if(labelled).alias("labelled"),
@@ -246,8 +258,9 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         F.sum(weight).alias("weight"),
         F.sum(weight * weight).alias("weight_sq"),
         F.max(weight).alias("heaviest"),
-        *(F.count_if(column(f"__percent_{i}")).alias(f"percent_{i}") for i in range(len(names))),
-        *(how(_when_finite(n)).alias(f"{end}_{i}") for i, n in enumerate(names)
+        *(how(column(name)).alias(f"{end}{name}") for name in _TEXTS.values() if name in df.columns
+          for end, how in (("n", F.count), ("such", F.min))),
+        *(how(_when_finite(n)).alias(f"{end}_{what}") for what, n in names.items()
           for end, how in (("low", F.min), ("high", F.max))),
     )  # fmt: skip
     rows = [row.asDict() for row in per_fault.collect()]
@@ -258,7 +271,6 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         mask = sum(map(bit, reasons))
         return sum(int(row[what]) for row in rows if not reasons or row[FAULTS] & mask)
 
-    values = [_values(rows, clean, i) for i in range(len(names))]
     return RowReport(
         rows=count("n"),
         accepted=int(clean.get("n", 0)),
@@ -275,8 +287,9 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         # A text that is no number has become null, and is a label all the same.
         with_label=count("labelled") + count("n", "label_not_numeric"),
         label_faults=count("n", *FAULTS_OF_LABELS),
-        score=values[0],
-        label=values[1] if len(values) > 1 else Values(),
+        score=_values(rows, clean, "score"),
+        label=_values(rows, clean, "label"),
+        weights=_values(rows, clean, "weight"),
     )
 
 
@@ -288,17 +301,19 @@ def _when_finite(name: str) -> Column:
     return F.when(_finite(column(name)), column(name))
 
 
-def _values(rows: Sequence[Mapping[str, Any]], clean: Mapping[str, Any], i: int) -> Values:
+def _values(rows: Sequence[Mapping[str, Any]], clean: Mapping[str, Any], what: str) -> Values:
     def ends(of: Iterable[Mapping[str, Any]]) -> Range | None:
-        found = [(row[f"low_{i}"], row[f"high_{i}"]) for row in of if row.get(f"low_{i}") is not None]
+        low, high = f"low_{what}", f"high_{what}"
+        found = [(row[low], row[high]) for row in of if row.get(low) is not None]
         return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
     codes: dict[int, int] = {}
-    for row in rows if i else ():
+    for row in rows if what == "label" else ():
         if row[_CODE] is not None:
             codes[int(row[_CODE])] = codes.get(int(row[_CODE]), 0) + int(row["n"])
-    percent = sum(int(row[f"percent_{i}"]) for row in rows)
-    return Values(ends(rows), ends([clean]), codes, percent)
+    count = {k: sum(int(row.get(f"n{_TEXTS[k, what]}") or 0) for row in rows) for k in _SPELLINGS}
+    such = [text for row in rows if (text := row.get(f"such{_TEXTS['comma', what]}")) is not None]
+    return Values(ends(rows), ends([clean]), codes, count["percent"], count["comma"], min(such, default=""))
 
 
 def refuse_rejected(
@@ -317,6 +332,8 @@ def refuse_rejected(
         told += score_guess(report.score)
     if report.label_faults:
         told += label_guess(report.label)
+    if any(reason.startswith("weight_") for reason in report.reasons):
+        told += spelling_guess("weight", report.weights)
     if not report.accepted and not allow_empty:
         why = f"all {report.rows} rows are rejected: {told}" if report.rows else "it has no rows"
         raise ContractError(f"{source}: {why}; set allow_empty to publish an empty output")

@@ -13,6 +13,7 @@ from mcspark.config import AttributeTable, ScoredTable
 from mcspark.config.csv_text import CsvText
 from mcspark.data.csv_reader import RAW, STOP, any_of, line_faults, no_number
 from mcspark.data.keys import UNSORTABLE, sortable
+from mcspark.data.rejection import DECIMAL_COMMA
 from mcspark.data.tables import read_table, where
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ContractError
@@ -21,7 +22,6 @@ from mcspark.runtime.columns import column
 _BROKEN = ("ZipException", "EOFException", "incorrect data check", "bad block header", "crc error")
 _UNESCAPED = "TextParsingException"
 _NEAR = re.compile(r"Internal state when error was thrown: line=(\d+)")
-_COMMA = r"^\s*[-+]?\d*,\d+\s*$"
 _LONGEST = 120
 
 
@@ -119,7 +119,7 @@ def _problems(
         *(F.count_if(F.col(f"w{i}")).alias(f"c{i}") for i in range(len(faults))),
         *(F.min(F.when(F.col(f"w{i}"), F.struct("file", "line"))).alias(f"e{i}") for i in range(len(faults))),
         *(
-            F.count_if(F.col(f"n{i}").rlike(_COMMA)).alias(f"d{i}")
+            F.count_if(F.col(f"n{i}").rlike(DECIMAL_COMMA)).alias(f"d{i}")
             for i, n in enumerate(numbers)
             if n in header
         ),

@@ -11,12 +11,12 @@ import pandas as pd
 
 from mcspark.config.csv_text import CsvText
 from mcspark.data.csv_header import DELIMITERS, HEAD, header_of, refuse_other_headers
+from mcspark.data.rejection import DECIMAL_COMMA
 from mcspark.errors import ContractError
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
 _ENCODINGS = ("utf-8", "utf-16", "windows-1252")
 _CODE = r"[-+]?0\d"
-_DECIMAL_COMMA = r"\s*[-+]?\d*,\d+\s*"
 
 
 def is_csv(file: Path) -> bool:
@@ -54,7 +54,7 @@ def with_decimal_commas(table: pd.DataFrame) -> list[str]:
     texts = {str(n): table[n].dropna() for n in table.columns if table[n].dtype == object}
     return [
         n for n, values in texts.items()
-        if len(values) and values.astype(str).str.fullmatch(_DECIMAL_COMMA).all()
+        if len(values) and values.astype(str).str.fullmatch(DECIMAL_COMMA).all()
     ]  # fmt: skip
 
 

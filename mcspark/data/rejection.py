@@ -11,6 +11,9 @@ ALLOWED_SHARE = 0.01
 ALLOWED_ROWS = 20
 """Without a share of the user's own: this share may be rejected, and in any case this many rows."""
 
+DECIMAL_COMMA = r"^\s*[-+]?\d*,\d+\s*$"
+"""Texts that are numbers but for their decimal comma."""
+
 Range = tuple[float, float]
 
 FAULTS_OF_LABELS = ("label_not_numeric", "label_nan", "label_infinite", "label_out_of_range")
@@ -28,12 +31,18 @@ class Values:
         Rows of each whole number outside [0, 1].
     percent : int
         Rows whose text ends with a percent sign.
+    comma : int
+        Rows whose text is a number with a decimal comma.
+    such : str
+        One of these texts.
     """
 
     seen: Range | None = None
     accepted: Range | None = None
     codes: Mapping[int, int] = field(default_factory=dict)
     percent: int = 0
+    comma: int = 0
+    such: str = ""
 
 
 def refuse_share(what: str, rejected: int, rows: int, allowed: float | None, told: str, source: str) -> None:
@@ -73,12 +82,23 @@ def refuse_class(label: Values, out_of_range: int, source: str) -> None:
     )
 
 
+def spelling_guess(what: str, values: Values) -> str:
+    """How texts are written that are no numbers, as an addition to a message."""
+    if values.percent:
+        return f"; {values.percent} {what}s are written as percent: divide by 100, without the sign"
+    if values.comma:
+        such = values.such.strip()
+        return (
+            f"; {values.comma} {what}s have a decimal comma, such as '{such}': write {such.replace(',', '.')}"
+        )
+    return ""
+
+
 def score_guess(score: Values) -> str:
-    """What scores outside [0, 1] may be, as an addition to a message."""
-    if score.percent:
-        return f"; {score.percent} scores are written as percent: divide by 100, without the sign"
-    if score.seen is None:
-        return ""
+    """What scores that are no numbers in [0, 1] may be, as an addition to a message."""
+    spelt = spelling_guess("score", score)
+    if spelt or score.seen is None:
+        return spelt
     low, high = score.seen
     run = f"; scores run from {low:g} to {high:g}"
     if low < 0:
@@ -91,11 +111,10 @@ def score_guess(score: Values) -> str:
 
 
 def label_guess(label: Values) -> str:
-    """What labels outside [0, 1] may be, as an addition to a message."""
-    if label.percent:
-        return f"; {label.percent} labels are written as percent: divide by 100, without the sign"
-    if label.seen is None:
-        return ""
+    """What labels that are no numbers in [0, 1] may be, as an addition to a message."""
+    spelt = spelling_guess("label", label)
+    if spelt or label.seen is None:
+        return spelt
     low, high = label.seen
     codes = set(label.codes)
     if codes == {-1} and high == 1:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mcspark.config import AttributeTable, ScoredTable
-from mcspark.data.contract import FAULTS, apply_row_rules
+from mcspark.data.contract import FAULTS, apply_row_rules, inspect, refuse_rejected
 from mcspark.data.csv_faults import faults_told
 from mcspark.data.csv_reader import as_numbers
 from mcspark.data.keys import supersede
@@ -82,6 +82,31 @@ def test_ages_with_decimal_commas_and_words_are_refused_and_null_values_mend_it(
     ):
         read(text, ["age"], delimiter=";")
     assert read("k,age\n1,34.5\n3,unknown\n", ["age"], null_values=["unknown"]) == [("1", 34.5), ("3", None)]
+
+
+@pytest.mark.parametrize("what", ["score", "label", "weight"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0,25", "; 30 {}s have a decimal comma, such as '0,25': write 0.25"),
+        (",5 ", "; 30 {}s have a decimal comma, such as ',5': write .5"),
+        ("25 %", "; 30 {}s are written as percent: divide by 100, without the sign"),
+        ("high", None),
+    ],
+)
+def test_a_number_in_another_spelling_is_told_as_what_it_is(spark, tmp_path, what, text, words):
+    frame = pd.DataFrame({"k": range(40), "score": 0.5, "label": 1, "weight": 2}).astype(object)
+    frame.loc[:29, what] = text
+    frame.to_csv(tmp_path / "part.csv", index=False, sep=";")
+    scored = ScoredTable(
+        path=str(tmp_path), key=["k"], label="label", weight="weight", format="csv", csv={"delimiter": ";"}
+    )
+    report = inspect(apply_row_rules(read_table(spark, scored), scored), scored)
+    with pytest.raises(ContractError) as refused:
+        refuse_rejected(report, source="s")
+    assert f"30 of 40 rows rejected (75.00%, allowed 1.00%): {what}_not_numeric 30" in str(refused.value)
+    told = str(refused.value).split("_not_numeric 30")[1].split("; correct the rows")[0]
+    assert told == words.format(what) if words else "write" not in told
 
 
 @pytest.mark.parametrize(
