@@ -1,4 +1,4 @@
-"""What a run must have done: plain Python over the rows of a pair, brute force over what was written."""
+"""Groups and errors of a pair, again: plain Python over its rows, brute force over what was written."""
 
 from __future__ import annotations
 
@@ -12,106 +12,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pairs import Attributes, Pair, Values
-
-NOISE = 1e-9
-Key = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Expected:
-    """Accepted rows by key, reasons of the rejected ones by key, and whether the run must be refused."""
-
-    accepted: dict[Key, Values]
-    rejected: list[tuple[Key, tuple[str, ...]]]
-    must_refuse: str | None
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-def _faults(pair: Pair, row: Values) -> list[str]:
-    scored, found = pair.config["scored"], []
-    if any(row[k] is None for k in pair.key):
-        found.append("null_key")
-    for what in ("score", "label", "weight"):
-        if what not in scored:
-            continue
-        value = _number(_stored(row[scored[what]], pair.types[scored[what]]))
-        if value is None:
-            if what != "label":
-                found.append(f"{what}_null")
-        elif math.isnan(value):
-            found.append(f"{what}_nan")
-        elif math.isinf(value):
-            found.append(f"{what}_infinite")
-        elif what != "weight" and not -NOISE <= value <= 1 + NOISE:
-            found.append(f"{what}_out_of_range")
-    return found
-
-
-def _stored(value: Any, kind: pa.DataType) -> Any:
-    """The value as its column keeps it."""
-    return None if value is None else pa.scalar(value, kind).as_py()
-
-
-def expected(pair: Pair) -> Expected:  # noqa: PLR0912  (the contract has as many rules)
-    """What the contract says about every row."""
-    scored, key = pair.config["scored"], pair.key
-    faults = [_faults(pair, row) for row in pair.scored]
-    refuse = None
-    if "weight" in scored:
-        weights = [_number(row[scored["weight"]]) for row in pair.scored]
-        if any(w is not None and w < 0 for w in weights):
-            refuse = "negative weight"
-    if "dedupe" in scored:
-        by = scored["dedupe"]["latest_by"]
-        best: dict[Key, Any] = {}
-        for row, wrong in zip(pair.scored, faults, strict=True):
-            if "null_key" not in wrong:
-                one = tuple(row[k] for k in key)
-                known = best.get(one)
-                best[one] = row[by] if known is None else known if row[by] is None else max(known, row[by])
-        for row, wrong in zip(pair.scored, faults, strict=True):
-            one = tuple(row[k] for k in key)
-            if "null_key" not in wrong and row[by] != best[one]:
-                wrong.append("superseded")
-    present = [_by_key(table, key) for table in pair.attributes]
-    for table, rows in zip(pair.attributes, present, strict=True):
-        keys = [tuple(r[k] for k in key) for r in table.rows if all(r[k] is not None for k in key)]
-        if len(set(keys)) < len(keys):
-            refuse = "repeated attribute key"
-        del rows
-    accepted: dict[Key, Values] = {}
-    rejected = []
-    for row, wrong in zip(pair.scored, faults, strict=True):
-        one = tuple(row[k] for k in key)
-        if not wrong:
-            absent = [t for t, rows in zip(pair.attributes, present, strict=True) if one not in rows]
-            if any(t.on_unmatched == "fail" for t in absent):
-                refuse = "unmatched"
-            if any(t.on_unmatched == "reject" for t in absent):
-                wrong.append("unmatched")
-        if wrong:
-            rejected.append((one, tuple(sorted(wrong))))
-            continue
-        if one in accepted:
-            refuse = "repeated key"
-        accepted[one] = row
-    return Expected(accepted, rejected, refuse)
-
-
-def _by_key(table: Attributes, key: list[str]) -> dict[Key, Values]:
-    return {tuple(row[k] for k in key): row for row in table.rows}
+from judged_rows import Key, by_key
+from shapes import Attributes, Pair, Values
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups by name, each a boolean for every row; ``close`` where a share is all but at the limit."""
+    """Groups by name, each a boolean for every row.
+
+    ``close`` where a share is all but at the limit, ``twice`` where two groups have one name.
+    """
 
     members: dict[str, np.ndarray]
     close: bool
+    twice: bool = False
 
 
 def groups_of(pair: Pair, keys: list[Key], learns: np.ndarray, weight: np.ndarray) -> Groups:
@@ -139,7 +53,7 @@ def groups_of(pair: Pair, keys: list[Key], learns: np.ndarray, weight: np.ndarra
         return found > limit
 
     members: dict[str, tuple[int, np.ndarray]] = {}
-    family = 0
+    family, twice = 0, False
     for cut in section["columns"]:
         family += 1
         values = _values(pair, keys, cut["column"])
@@ -148,12 +62,14 @@ def groups_of(pair: Pair, keys: list[Key], learns: np.ndarray, weight: np.ndarra
         for code in {c for c in codes if c is not None}:
             member = np.array([c == code for c in codes])
             if (member & learns).any() and large(member):
+                twice |= name(code) in members
                 members[name(code)] = (family, member)
     for condition in pair.conditions:
         family += 1
         rows = _rows(pair, keys)
         lacking = _lacks(pair, keys, condition.columns)
         holds = [bool(condition.holds(row)) and not gone for row, gone in zip(rows, lacking, strict=True)]
+        twice |= condition.name in members
         members[condition.name] = (family, np.array(holds, dtype=bool))
     found = {name: member for name, (_, member) in members.items()}
     if section["intersections"] == 2:
@@ -164,8 +80,9 @@ def groups_of(pair: Pair, keys: list[Key], learns: np.ndarray, weight: np.ndarra
                     smaller = min(share(one), share(other))
                     close |= 0 < abs(joint - smaller) < Fraction(1, 10**9)
                     if joint < smaller and large(one & other):
+                        twice |= f"{a} & {b}" in found
                         found[f"{a} & {b}"] = one & other
-    return Groups(found, close)
+    return Groups(found, close, twice)
 
 
 def _table_with(pair: Pair, column: str) -> Attributes | None:
@@ -173,7 +90,7 @@ def _table_with(pair: Pair, column: str) -> Attributes | None:
 
 
 def _rows(pair: Pair, keys: list[Key]) -> list[Values]:
-    tables = [_by_key(table, pair.key) for table in pair.attributes]
+    tables = [by_key(table, pair.key) for table in pair.attributes]
     return [
         {n: _plain(v) for t in tables for n, v in t.get(key, {}).items() if n not in pair.key} for key in keys
     ]
@@ -181,14 +98,14 @@ def _rows(pair: Pair, keys: list[Key]) -> list[Values]:
 
 def _lacks(pair: Pair, keys: list[Key], columns: tuple[str, ...]) -> list[bool]:
     tables = [_table_with(pair, column) for column in columns]
-    known = [_by_key(t, pair.key) for t in tables if t is not None]
+    known = [by_key(t, pair.key) for t in tables if t is not None]
     return [any(key not in rows for rows in known) for key in keys]
 
 
 def _values(pair: Pair, keys: list[Key], column: str) -> list[Any]:
     table = _table_with(pair, column)
     assert table is not None
-    rows = _by_key(table, pair.key)
+    rows = by_key(table, pair.key)
     return [_plain(rows[key][column]) if key in rows else None for key in keys]
 
 
