@@ -58,10 +58,29 @@ def join_attributes(
     return joined.withColumn(UNMATCHED, missed).drop(*working)
 
 
-def unmatched_counts(joined: DataFrame, tables: int) -> tuple[int, ...]:
-    """Rows that each attribute table does not have; one job."""
-    per_mask = joined.groupBy(column(UNMATCHED)).count().collect()
-    return tuple(sum(row["count"] for row in per_mask if row[UNMATCHED] >> i & 1) for i in range(tables))
+def joined_counts(
+    joined: DataFrame, tables: int, categories: Sequence[tuple[str, int]] = ()
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows that each attribute table does not have, and rows that have no category; one job.
+
+    Parameters
+    ----------
+    joined : DataFrame
+    tables : int
+    categories : sequence of (str, int)
+        Category columns, and the bits of the tables that a row must have to be counted for its null.
+    """
+    per_mask = joined.groupBy(column(UNMATCHED)).agg(
+        F.count(F.lit(1)).alias("n"),
+        *(F.count_if(column(name).isNull()).alias(f"null_{i}") for i, (name, _) in enumerate(categories)),
+    )
+    found = per_mask.collect()
+    unmatched = (sum(row["n"] for row in found if row[UNMATCHED] >> i & 1) for i in range(tables))
+    nulls = (
+        sum(row[f"null_{i}"] for row in found if not row[UNMATCHED] & needed)
+        for i, (_, needed) in enumerate(categories)
+    )
+    return tuple(unmatched), tuple(nulls)
 
 
 def refuse_unmatched(

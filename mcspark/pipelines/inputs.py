@@ -27,10 +27,10 @@ from mcspark.data.csv_reader import as_numbers
 from mcspark.data.join import (
     UNMATCHED,
     join_attributes,
+    joined_counts,
     mark_unmatched,
     refuse_no_match,
     refuse_unmatched,
-    unmatched_counts,
 )
 from mcspark.data.keys import check_unique, key_census, supersede
 from mcspark.data.tables import where
@@ -66,6 +66,9 @@ class Inputs:
         The accepted rows and the attribute tables, each by itself.
     absent : tuple of int or None
         Rows that each attribute table lacks, as the hashes of the keys say; None where they do not compare.
+    families : tuple of (str, str, int)
+        Attribute column of each family that is no predicate, its category column, and the bit of the table
+        that the attribute comes from; no bit for the scored table.
     kept : bool
         Whether the frame is on disk, so that looking at it again costs little.
     max_rejected_share, allow_empty
@@ -81,6 +84,7 @@ class Inputs:
     with_label: bool
     origins: tuple[DataFrame, ...] = ()
     absent: tuple[int | None, ...] = ()
+    families: tuple[tuple[str, str, int], ...] = ()
     kept: bool = False
     max_rejected_share: float | None = None
     allow_empty: bool = False
@@ -91,14 +95,35 @@ class Inputs:
         return WORKING.weight if self.scored.weight else None
 
     @cached_property
-    def unmatched(self) -> tuple[int, ...]:
-        """Rows that each attribute table lacks."""
+    def _counted(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Counts of the joined rows; None where the hashes of the keys say enough, and nothing is read."""
         by_hash = [n for n in self.absent if n is not None]
         # Where a row is rejected for it, or the run refused, the joined rows themselves are counted.
         told_apart = any(t.on_unmatched != "unknown" for t in self.tables)
-        if self.kept or told_apart or len(by_hash) < len(self.tables):
-            return unmatched_counts(self.frame, len(self.tables))
-        return tuple(by_hash)
+        if not (self.kept or told_apart or len(by_hash) < len(self.tables)):
+            return None
+        rejecting = sum(1 << i for i, t in enumerate(self.tables) if t.on_unmatched == "reject")
+        categories = [(category, table | rejecting) for _, category, table in self.families]
+        return joined_counts(self.frame, len(self.tables), categories)
+
+    @property
+    def unmatched(self) -> tuple[int, ...]:
+        """Rows that each attribute table lacks."""
+        return tuple(n for n in self.absent if n is not None) if self._counted is None else self._counted[0]
+
+    @property
+    def without_category(self) -> dict[str, int] | None:
+        """Rows to score by group column in none of whose categories they are, though the table has them.
+
+        The attribute is null, or in no bin. None where the joined rows are not counted.
+        """
+        if self._counted is None:
+            return None
+        found: dict[str, int] = {}
+        for (name, _, _), rows in zip(self.families, self._counted[1], strict=True):
+            if rows:
+                found[name] = max(rows, found.get(name, 0))
+        return found
 
     @cached_property
     def scale(self) -> FixedPoint:
@@ -108,6 +133,8 @@ class Inputs:
     def refuse_unmatched(self) -> None:
         """Refuse the run if a table with ``on_unmatched: fail`` lacks a row, or others lack too many."""
         refuse_unmatched(self.frame, self.scored.key, self.tables, self.unmatched)
+        if self.without_category:
+            log.info("rows without a category are in no group of the column", columns=self.without_category)
         clean, *origins = self.origins
         judged = {"unknown"} if self.allow_empty else {"unknown", "reject"}
         left = [i for i, table in enumerate(self.tables) if table.on_unmatched in judged]
@@ -264,9 +291,21 @@ def read_inputs(
     )
     return Inputs(
         frame, ruled, report, scored, tuple(config.attributes), source, with_label,
-        origins=(clean, *attributes), absent=absent,
+        origins=(clean, *attributes), absent=absent, families=_owners(families, from_tables),
         max_rejected_share=config.max_rejected_share, allow_empty=config.allow_empty,
     )  # fmt: skip
+
+
+def _owners(
+    families: tuple[Family, ...], from_tables: Sequence[Sequence[str]]
+) -> tuple[tuple[str, str, int], ...]:
+    """See :class:`Inputs`."""
+    bits = {name.casefold(): 1 << t for t, names in enumerate(from_tables) for name in names}
+    return tuple(
+        (family.column, category_name(i), bits.get(family.column.casefold(), 0))
+        for i, family in enumerate(families)
+        if family.kind != "predicate"
+    )
 
 
 def _members_alone(

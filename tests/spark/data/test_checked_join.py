@@ -6,7 +6,7 @@ import pytest
 
 from mcspark.config import AttributeTable
 from mcspark.data.contract import rejected
-from mcspark.data.join import UNMATCHED, join_attributes, mark_unmatched, refuse_unmatched, unmatched_counts
+from mcspark.data.join import UNMATCHED, join_attributes, joined_counts, mark_unmatched, refuse_unmatched
 from mcspark.errors import ContractError
 
 KEY = ("h", "p.n")
@@ -42,13 +42,15 @@ def test_rows_stay_and_attributes_come(clean, persons, houses):
         ("02", 1, 0.4, None, "s", 1),
         ("1", 1, 0.3, None, None, 2),
     ]
-    assert unmatched_counts(joined, 2) == (1, 2)
+    assert joined_counts(joined, 2)[0] == (1, 2)
+    # Of two null values of "A G" one belongs to a row that its table lacks; so do both of "region".
+    assert joined_counts(joined, 2, [("A G", 1), ("region", 2), ("region", 0)]) == ((1, 2), (1, 0, 2))
 
 
 def test_no_table_and_no_column(clean, houses):
     assert join_attributes(clean, KEY, [], []).select(UNMATCHED).distinct().collect() == [(0,)]
     joined = join_attributes(clean, KEY, [(houses, table())], [[]])
-    assert unmatched_counts(joined, 1) == (2,)
+    assert joined_counts(joined, 1)[0] == (2,)
 
 
 def test_null_keys_of_attributes_match_nothing(spark, clean):
@@ -66,7 +68,7 @@ def test_fail_refuses_with_keys(clean, houses):
     with pytest.raises(
         ContractError, match=r"lost: no attributes for 2 scored row\(s\), such as \(h="
     ) as told:
-        refuse_unmatched(joined, KEY, [table("fail", "lost")], unmatched_counts(joined, 1))
+        refuse_unmatched(joined, KEY, [table("fail", "lost")], joined_counts(joined, 1)[0])
     assert "(h='01', p.n=2)" in str(told.value)
     assert "(h='1', p.n=1)" in str(told.value)
 

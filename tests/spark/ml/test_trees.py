@@ -8,9 +8,11 @@ from dataclasses import replace
 import lightgbm as lgb
 import numpy as np
 import pytest
-from miscalibrated import counterexample
+from miscalibrated import FAST, counterexample, population
 from official_trainer import features, surprised, train_official
 
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.metrics.calibration_error import calibration_error
 from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.lightgbm_text import parse_trees
@@ -111,6 +113,21 @@ def test_the_held_out_curve_is_that_of_official_predictions(link):
     cut = cut_at_best(text, table, settings)
     assert len(parse_trees(cut)) == int(np.argmin(expected)) + 1
     assert cut_at_best(text, table, replace(settings, max_trees=26)) == text
+
+
+def test_scaling_all_weights_changes_no_score(trainer):
+    score, label, member, weight, role = population(1500)
+
+    def scores(factor):
+        cells = Cells.from_rows(
+            score, label, member, bins=ScoreBins(20, (1,) * 20), weight=weight * factor, role=role
+        )
+        return fit_stages(cells, replace(FAST, max_trees=8), trainer).stages.apply(score, member)
+
+    before = scores(1.0)
+    assert np.abs(before - score).max() > 0.05
+    for factor in (1e-3, 1e5):
+        np.testing.assert_allclose(scores(factor), before, rtol=0, atol=1e-9)
 
 
 def test_neither_order_nor_partitions_change_a_tree(spark, trainer):

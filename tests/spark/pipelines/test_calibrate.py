@@ -282,11 +282,21 @@ def test_an_empty_input_may_be_allowed(spark, tmp_path):
     assert (summary["status"], summary["rows"]["in"]) == ("ok", 0)
 
 
+def odd_categories(table):
+    """Eleven people of no known race, and five of an age that is in no bin."""
+    race, age = table["RAC1P"].astype("Int64"), table["AGEP"].to_numpy(copy=True)
+    race.iloc[20:31], age[100:105] = pd.NA, 130
+    return table.assign(RAC1P=race, AGEP=age)
+
+
 def test_rows_without_attributes(spark, calibrated, tmp_path):
-    """Unknown: scored as a member of no group. Reject: kept with the reason. Fail: refused."""
+    """Unknown: scored as a member of no group. Reject: kept with the reason. Fail: refused.
+
+    Rows that have attributes and no category of a column are counted by themselves.
+    """
     people = population(900)
     write_tables(tmp_path, people)
-    spoilt(tmp_path, "attributes", lambda f: f.iloc[7:])
+    spoilt(tmp_path, "attributes", lambda f: odd_categories(f.iloc[7:]))
     attributes = {"path": str(tmp_path / "attributes"), "key": KEY}
 
     def run(policy):
@@ -304,6 +314,7 @@ def test_rows_without_attributes(spark, calibrated, tmp_path):
     assert [list(r) for r in rejected["reasons"]] == [["unmatched"]] * 7
     assert len(read(summary["paths"]["output"])) == 893
     assert list(summary["unmatched"].values()) == [7]
+    assert summary["without_category"] == {"RAC1P": 11, "AGEP": 5}
 
 
 def test_a_split_that_is_given_is_kept(spark, tmp_path):

@@ -76,6 +76,7 @@ def calibrated(link: str = "identity", rounds: int = 1) -> RunFacts:
             "rows": {"in": 6004, "scored": 6000, "rejected": 4, "labelled": 6000, "test": after.rows},
             "rejected_by_reason": {"score_nan": 3, "null_key": 1},
             "unmatched": {"data/<attributes>": 12},
+            "without_category": {"<b>age": 21},
             "groups": len(GROUPS),
             "signatures": len(cells.membership),
             "cells": len(cells),

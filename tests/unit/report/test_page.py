@@ -105,6 +105,7 @@ def test_names_are_text_and_nothing_else(page):
     for name in GROUPS:
         assert name.strip() in words
     assert "</pre><script>alert('path')</script>" in words
+    assert "21 rows have attributes and no category of <b>age" in words
 
 
 def test_every_picture_has_words(page):

@@ -136,6 +136,11 @@ def test_reported_metrics_are_those_of_the_test_rows(sweep, rows, method, settin
             for _ in range(300)
         ]
         assert found["noise_floor", grid] == pytest.approx(np.mean(drawn), rel=0.1)
+        before = np.bincount(level_index(rows[0][rows[4]], grid)) / rows[4].sum()
+        assert found["fullest_level_share", grid] == pytest.approx(before.max(), abs=1e-12)
+        assert found["fullest_level", grid] == before.argmax()
+    gap = np.abs((value - label) @ member).max() / len(value)
+    assert found["score_ma_error", m] == pytest.approx(gap, abs=1e-9)
     if m is None:
         assert found["loss", None] == pytest.approx(np.mean((value - label) ** 2), rel=1e-12)
     else:
@@ -152,6 +157,16 @@ def test_trees_are_chosen_by_validation_loss_and_mcboost_by_validation_error(swe
     calibrator, _, validation = sweep.fit(trial, official)
     error = level_errors(recalibrated(validation, calibrator), 20).mc_error
     assert sweep.validate(trial, official) == pytest.approx(error, rel=1e-12)
+
+
+def test_a_setting_is_chosen_by_the_loss_where_the_grid_is_blind(rows):
+    score, label, member, bucket, _ = rows
+    cells = Cells.from_rows(score / 20, label, member, bins=BINS, role=bucket)
+    trial = Trial("mcboost", (("early_stopping", 0.3),), 20, 0)
+    blind = Sweep(cells, cells, (10, 20), 11, 0.3, FAST)
+    calibrator, _, validation = blind.fit(trial, official)
+    after = recalibrated(validation, calibrator)
+    assert blind.validate(trial, official) == after.loss() != level_errors(after, 20).mc_error
 
 
 def test_a_trial_fits_what_its_setting_says(sweep):
