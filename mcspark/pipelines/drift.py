@@ -117,10 +117,13 @@ def change_since(now: MetricsTable, then: MetricsTable, against: str, stage: str
 
 
 def _score_distance(now: MetricsTable, then: MetricsTable, stage: str) -> float | None:
-    if now.grid != then.grid:
+    new, old = now.level_shares(BEFORE), then.level_shares(stage)
+    common = set(new) & set(old)
+    if not common:
         return None
-    shares = [t.by_level(s, None)["share"].fillna(0.0) for t, s in ((now, BEFORE), (then, stage))]
-    both = pd.concat(shares, axis=1).reindex(range(now.grid)).fillna(0.0).to_numpy()
+    # Runs that lead with one grid are compared on it; else the finest that both know tells the most.
+    grid = now.grid if now.grid == then.grid and now.grid in common else max(common)
+    both = pd.concat([new[grid], old[grid]], axis=1).reindex(range(grid)).fillna(0.0).to_numpy()
     return float(abs((both[:, 0] - both[:, 1]).cumsum()).max())
 
 

@@ -128,8 +128,20 @@ class MetricsTable:
         for name in ("rows", "share", "mean_score", "mean_label", "label_error"):
             rows = self.rows(stage, f"level_{name}")
             rows = rows[rows["group"].isna()] if group is None else rows[rows["group"] == group]
+            rows = rows[rows["levels"] == self.grid]
             columns[name] = pd.Series(rows["value"].to_numpy(), index=rows["level"].astype(int))
         return pd.DataFrame(columns).sort_index()
+
+    def level_shares(self, stage: str) -> dict[int, pd.Series]:
+        """Share of all rows in each level, by grid; levels without rows are left out."""
+        rows = self.rows(stage, "level_share")
+        rows = rows[rows["group"].isna()]
+        by_grid = {m: rows[rows["levels"] == m] for m in self.grids}
+        return {
+            m: pd.Series(part["value"].to_numpy(), index=part["level"].astype(int))
+            for m, part in by_grid.items()
+            if len(part)
+        }
 
     def gaps(self, stage: str) -> pd.DataFrame:
         """Mean score less mean label by group (index) and level (columns); NaN where there are no rows."""

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.levels import FloatArray
 from mcspark.core.metrics.calibration_error import GroupSummary, LevelErrors, group_table, level_errors
 from mcspark.core.metrics.intervals import Interval, Intervals, bootstrap_intervals
 from mcspark.core.metrics.lead import FullestLevel, Lead
@@ -41,6 +44,8 @@ class Metrics:
         Mean squared loss of the score itself (paper, definition 3.1).
     smooth : GroupSmoothECE
     by_level : dict of int to LevelErrors
+    level_shares : dict of int to ndarray
+        Share of the weight in each level of each grid.
     fullest : dict of int to FullestLevel or None
         Of each grid, the level with the largest share of the weight.
     lead : Lead
@@ -59,6 +64,7 @@ class Metrics:
     loss: float | None
     smooth: GroupSmoothECE
     by_level: dict[int, LevelErrors]
+    level_shares: dict[int, FloatArray]
     fullest: dict[int, FullestLevel | None]
     lead: Lead
     floors: dict[int | None, NoiseFloor]
@@ -128,6 +134,10 @@ class Metrics:
             yield MetricRow("too_small", group.group, None, float(group.too_small))
         for m, errors in self.by_level.items():
             yield from self._of_level(m, errors)
+        for m, shares in self.level_shares.items():
+            if m != self.reliability.m:  # of that grid there is more to say
+                found = np.flatnonzero(shares).tolist()
+                yield from (MetricRow("level_share", None, m, float(shares[i]), i) for i in found)
         for fact in self.reliability.facts():
             who, m, level = fact.group, self.reliability.m, fact.level
             yield MetricRow("level_rows", who, m, fact.rows, level)
@@ -210,6 +220,7 @@ def measure(
         What to speak of first: of a calibration, chosen by both scores; otherwise by these cells.
     """
     fullest = {m: FullestLevel.of(cells, m) for m in levels}
+    total = float(cells.weight.sum())
     lead = Lead.of(levels, cells) if lead is None else lead
     by_level = {m: level_errors(cells, m, min_rows) for m in levels}
     middle = by_level[sorted(levels)[min(1, len(levels) - 1)]]
@@ -218,6 +229,7 @@ def measure(
         loss=cells.loss() if cells.weight.sum() > 0 else None,
         smooth=group_smooth_ece(cells, min_rows),
         by_level=by_level,
+        level_shares={m: cells.level_sums("weight", m) / (total if total > 0 else 1.0) for m in levels},
         fullest=fullest,
         lead=lead,
         floors=noise_floor(cells, levels, draws, seed, min_rows=min_rows),
