@@ -184,7 +184,9 @@ class Config(Section):
     drift: Drift = Field(Drift(), description="What jobs/audit.py compares its table with.")
     tracking: Tracking = Field(Tracking(), description="Where runs are tracked.")
     allow_empty: bool = Field(
-        False, description="An empty input replaces the output by an empty one, instead of being refused."
+        False,
+        description="An empty input replaces the output by an empty one, instead of being refused; gate and "
+        "limits of drift say nothing of no rows.",
     )
     max_rejected_share: float | None = Field(
         None,
