@@ -36,7 +36,9 @@ class CsvText(Section):
     delimiter: Character = Field(",", description='The character between values, such as ";" or "\\t".')
     quote: Character | None = Field('"', description="The character around values; null: quotes are text.")
     escape: Character | None = Field(
-        None, description="The character before a quote inside quotes; null: such a quote is written twice."
+        None,
+        description="The character before a quote inside quotes, and plain text elsewhere; null: such a "
+        "quote is written twice.",
     )
     null_values: Annotated[tuple[str, ...], AsTuple] = Field(
         NULLS,

@@ -99,7 +99,8 @@ class Source(Location):
     csv: CsvText | None = Field(
         None,
         description="How the text of CSV files is cut into values, with format: csv; null: by "
-        "defaults. A value may hold line breaks, so one task reads a whole file: write large tables as many.",
+        "defaults. A value may hold line breaks, so one task reads a whole file: write large tables as many. "
+        "Where lines end by CR LF, those inside quotes are read as LF.",
     )
 
     @model_validator(mode="before")
