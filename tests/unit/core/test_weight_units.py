@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from miscalibrated import FAST, population
+from miscalibrated import FAST, applied, population
 from official_trainer import official
 
 from mcspark.core.baselines.lsboost import fit_lsboost
@@ -54,12 +54,12 @@ METHODS = {
 def test_scaling_all_weights_changes_no_score(method, weights):
     """Not a bit for powers of two, which scale without rounding."""
     learn = METHODS[method]
-    before = learn(cells_of(WEIGHTS[weights])).apply(SCORE, MEMBER)
+    before = applied(learn(cells_of(WEIGHTS[weights])), SCORE, MEMBER)
     assert np.abs(before - SCORE).max() > 0.05
     for factor in (2.0**40, 2.0**-9):
-        assert np.array_equal(learn(cells_of(WEIGHTS[weights] * factor)).apply(SCORE, MEMBER), before)
+        assert np.array_equal(applied(learn(cells_of(WEIGHTS[weights] * factor)), SCORE, MEMBER), before)
     for factor in (100.0, 1 / 3, 1e-6):
-        after = learn(cells_of(WEIGHTS[weights] * factor)).apply(SCORE, MEMBER)
+        after = applied(learn(cells_of(WEIGHTS[weights] * factor)), SCORE, MEMBER)
         np.testing.assert_allclose(after, before, rtol=0, atol=1e-9)
 
 
