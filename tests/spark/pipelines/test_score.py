@@ -131,7 +131,9 @@ def test_every_reason_at_once(spark, calibrated, tmp_path):
     attributes.to_parquet(tmp_path / "attributes" / "part.parquet", index=False)
     summary = run(
         spark, calibrated, tmp_path, tmp_path / "out",
-        scored={"format": "csv", "weight": "w", "dedupe": {"latest_by": "when"}},
+        scored={
+            "format": "csv", "csv": {"null_values": []}, "weight": "w", "dedupe": {"latest_by": "when"},
+        },
         attributes=[{"path": str(tmp_path / "attributes"), "key": KEY, "on_unmatched": "reject"}],
     )  # fmt: skip
     output, rejected = read(summary["paths"]["output"]), read(summary["paths"]["rejected"])
