@@ -22,21 +22,16 @@ from typing import Any
 import numpy as np
 
 from mcspark.core.baselines.plain import MAX_LEVELS, read_int, read_ints
-from mcspark.core.baselines.units import (
-    Units,
-    distinct_signatures,
-    group_pairs,
-    replay_rows,
-)
+from mcspark.core.baselines.units import Replayed, Units, group_pairs
 from mcspark.core.baselines.weak_tree import GroupTreeLearner, GroupTrees, Sums, leaf_of
-from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.cells import Cells, distinct_signatures
 from mcspark.core.cells.groups import MAX_GROUPS
-from mcspark.core.cells.levels import FloatArray, IntArray, level_of_mean, level_value
-from mcspark.core.model.additive import BoolArray, checked_membership
+from mcspark.core.cells.levels import IntArray, level_of_mean, level_value
+from mcspark.core.model.additive import BoolArray
 
 
 @dataclass(frozen=True, eq=False)
-class LsboostFit:
+class LsboostFit(Replayed):
     """Rounds of one tree a level, replayed in order: the leaf of a row says its next level.
 
     Parameters
@@ -54,19 +49,10 @@ class LsboostFit:
     feature: IntArray
     target: IntArray
 
-    def apply_signatures(
-        self, score: FloatArray, signature: IntArray, membership_table: BoolArray
-    ) -> FloatArray:
-        """Middles of levels (N,) of scores (N,); ``signature`` (N,) is a row of ``membership_table``."""
-        member = checked_membership(membership_table, self.n_groups)
-
-        def replay(unit_signature: IntArray, unit_level: IntArray) -> IntArray:
-            level = unit_level
-            for feature, target in zip(self.feature, self.target, strict=True):
-                level = target[level, leaf_of(feature, member, level, unit_signature)]
-            return level
-
-        return replay_rows(score, signature, len(member), self.m, replay)
+    def _replay(self, member: BoolArray, signature: IntArray, level: IntArray) -> IntArray:
+        for feature, target in zip(self.feature, self.target, strict=True):
+            level = target[level, leaf_of(feature, member, level, signature)]
+        return level
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form."""
@@ -196,7 +182,7 @@ class Subsample:
         self._whole: Sums = np.stack([units.n, units.weight, units.label])
         self._share = share
         # The draws go with the content of the cells: neither their order nor that of the signatures matters.
-        _, content = distinct_signatures(cells.membership, len(cells.groups))
+        _, content = distinct_signatures(cells.membership)
         order = np.lexsort((cells.bin, content[cells.signature]))
         kept = order[units.of_cell[order] >= 0]
         self._unit = units.of_cell[kept]

@@ -21,21 +21,18 @@ from typing import Any
 import numpy as np
 
 from mcspark.core.baselines.plain import MAX_LEVELS, read_int, read_ints
-from mcspark.core.baselines.units import (
-    Units,
-    replay_rows,
-)
+from mcspark.core.baselines.units import Replayed, Units
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.levels import FloatArray, IntArray, level_of_mean, level_value
-from mcspark.core.model.additive import BoolArray, checked_membership
+from mcspark.core.model.additive import BoolArray
 
 _TIE = 1e-9
 """Violations closer than this share are equal: sums differ in their last digits with the order of cells."""
 
 
 @dataclass(frozen=True, eq=False)
-class McboostFit:
+class McboostFit(Replayed):
     """Patches, replayed in order: rows of a group on one level move to another.
 
     Parameters
@@ -52,19 +49,11 @@ class McboostFit:
     source: IntArray
     target: IntArray
 
-    def apply_signatures(
-        self, score: FloatArray, signature: IntArray, membership_table: BoolArray
-    ) -> FloatArray:
-        """Middles of levels (N,) of scores (N,); ``signature`` (N,) is a row of ``membership_table``."""
-        member = checked_membership(membership_table, self.n_groups)
-
-        def replay(unit_signature: IntArray, unit_level: IntArray) -> IntArray:
-            floor = _Floors(member, unit_signature, unit_level, self.m)
-            for patch in zip(self.group.tolist(), self.source.tolist(), self.target.tolist(), strict=True):
-                floor.move(*patch)
-            return floor.level()
-
-        return replay_rows(score, signature, len(member), self.m, replay)
+    def _replay(self, member: BoolArray, signature: IntArray, level: IntArray) -> IntArray:
+        floor = _Floors(member, signature, level, self.m)
+        for patch in zip(self.group.tolist(), self.source.tolist(), self.target.tolist(), strict=True):
+            floor.move(*patch)
+        return floor.level()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form."""

@@ -6,7 +6,7 @@ the level and the groups alone, so such a method runs on units and replays exact
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,39 +86,31 @@ def group_pairs(membership: BoolArray, signature: IntArray) -> tuple[IntArray, I
     return groups_of[start[signature[owner]] + offset], owner
 
 
-def distinct_signatures(membership: BoolArray, n_groups: int) -> tuple[BoolArray, IntArray]:
-    """Distinct rows of a membership matrix (N, G), and the place of each row among them."""
-    membership = checked_membership(membership, n_groups)
-    packed = np.packbits(membership, axis=1)
-    if packed.shape[1] == 0:
-        return membership[:1], np.zeros(len(membership), dtype=np.int64)
-    keys = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    return membership[first], np.asarray(place.reshape(-1), dtype=np.int64)
+class Replayed(ABC):
+    """A fit that moves rows from level to level by their groups, replayed on each (signature, level) once.
 
-
-def replay_rows(
-    score: FloatArray,
-    signature: IntArray,
-    n_signatures: int,
-    m: int,
-    replay: Callable[[IntArray, IntArray], IntArray],
-) -> FloatArray:
-    """Calibrated score of rows, by replaying each distinct (signature, level) once.
-
-    Parameters
+    Attributes
     ----------
-    score : ndarray, shape (N,), range [0, 1]
-    signature : ndarray of int, shape (N,), range 0..n_signatures-1
-    n_signatures, m : int
-        Number of signatures and of levels.
-    replay : callable
-        From (signature, level), both (U,), to the last level, (U,).
+    m, n_groups : int
+        Number of levels and of groups.
     """
-    key = np.asarray(signature, dtype=np.int64) * m + level_index(np.asarray(score, dtype=np.float64), m)
-    present = np.zeros(n_signatures * m, dtype=bool)
-    present[key] = True
-    unit = np.flatnonzero(present)
-    last = np.zeros(len(present), dtype=np.int64)
-    last[unit] = replay(unit // m, unit % m)
-    return level_value(last[key], m)
+
+    m: int
+    n_groups: int
+
+    def apply_signatures(
+        self, score: FloatArray, signature: IntArray, membership_table: BoolArray
+    ) -> FloatArray:
+        """Middles of levels (N,) of scores (N,); ``signature`` (N,) is a row of ``membership_table``."""
+        member, m = checked_membership(membership_table, self.n_groups), self.m
+        key = np.asarray(signature, dtype=np.int64) * m + level_index(np.asarray(score, dtype=np.float64), m)
+        present = np.zeros(len(member) * m, dtype=bool)
+        present[key] = True
+        unit = np.flatnonzero(present)
+        last = np.zeros(len(present), dtype=np.int64)
+        last[unit] = self._replay(member, unit // m, unit % m)
+        return level_value(last[key], m)
+
+    @abstractmethod
+    def _replay(self, member: BoolArray, signature: IntArray, level: IntArray) -> IntArray:
+        """Last level (U,) of units that begin on ``level``; ``signature`` (U,) is a row of ``member``."""

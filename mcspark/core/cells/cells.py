@@ -93,7 +93,7 @@ class Cells:
         label = np.asarray(label, dtype=np.float64)
         w = np.ones(len(score)) if weight is None else np.asarray(weight, dtype=np.float64)
         r = np.zeros(len(score), dtype=np.int64) if role is None else np.asarray(role, dtype=np.int64)
-        signatures, signature = _distinct(np.asarray(membership, dtype=np.bool_))
+        signatures, signature = distinct_signatures(np.asarray(membership, dtype=np.bool_))
         shape = (bins.n_bins, len(signatures), int(r.max(initial=0)) + 1)
         keys, cell = np.unique(
             np.ravel_multi_index((bins.assign(score), signature, r), shape), return_inverse=True
@@ -225,7 +225,7 @@ def effective_rows(weight: FloatArray, weight_sq: FloatArray, rows: FloatArray) 
     return np.asarray(np.maximum(weight * (weight / np.maximum(weight_sq, weight * (weight / most))), 1.0))
 
 
-def _distinct(membership: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], IntArray]:
+def distinct_signatures(membership: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], IntArray]:
     """Distinct rows, sorted, and the place of each row among them; packed to bytes, which sort fast."""
     packed = np.packbits(membership, axis=1)
     if not packed.size:
