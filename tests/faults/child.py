@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from mcspark.data.pointer import Pointer
 from mcspark.data.sink import Publication
 from mcspark.ml import trees
 from mcspark.pipelines import job as jobs
@@ -52,6 +53,17 @@ def die_while_renaming() -> None:
         move(self, source, target)
 
     Files.move = moved  # type: ignore[method-assign]
+
+
+def die_between_pointers() -> None:
+    """On an object store, when the first pointer is set and the other is not."""
+    set_pointer = Pointer.set
+
+    def is_set(self: Pointer) -> None:
+        set_pointer(self)
+        die()
+
+    Pointer.set = is_set  # type: ignore[method-assign]
 
 
 def kill_busy_executor(delay: float, told: dict[str, Any]) -> None:
@@ -153,6 +165,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "none": lambda: None,
     "die-while-staging": die_while_staging,
     "die-while-renaming": die_while_renaming,
+    "die-between-pointers": die_between_pointers,
     "lose-executors": lose_executors,
     "strange-host": strange_host,
 }

@@ -162,7 +162,9 @@ def test_everything_on_s3(s3: Any, tables: Path, tmp_path: Path) -> None:
     assert contents(client, "out/calibrated/ds=2026-11-25") == before
 
     everything = contents(client, "out")
-    dead = submit("tests/submit/dying_score.py", "--config", config, conf=conf)
+    jobs = tmp_path / "jobs.json"
+    jobs.write_text(json.dumps([["score", "--config", str(config)]]))
+    dead = submit("tests/faults/child.py", "die-between-pointers", jobs, conf=conf)
     assert dead.exit_code not in (0, 1, 2, 3), dead.stderr[-3000:]
     pointers = [f"out/calibrated{kind}/ds=2026-11-26/_current.json" for kind in ("", "_rejected")]
     assert len({pointed(client, key) for key in pointers}) == 2, "it did not die between the two"
