@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mcspark.cli.text import text_table
+from mcspark.core.metrics.lead import ERROR_NAMES
 from mcspark.errors import ContractError
 from mcspark.report.facts import count, number
 from mcspark.report.metrics_table import MetricsTable
@@ -177,7 +178,7 @@ def _summary(metrics: Mapping[str, Any], lead: Mapping[str, Any]) -> str:
     if blind:
         errors = [f"{number(lead[stage])} {stage}" for stage in metrics if stage in lead]
         where = "of the score itself" if lead["levels"] is None else f"at {lead['levels']} levels"
-        name = {"ma_error": "MA error"}.get(lead["metric"], "MC error")
+        name = ERROR_NAMES.get(lead["metric"], ERROR_NAMES["mc_error"])
         lines.append(f"blind grids lie in one level; led with is the {name} {where}: {', '.join(errors)}")
     return "\n".join([text_table(head, rows), *lines])
 
@@ -203,7 +204,6 @@ def _metrics(frame: pd.DataFrame, groups: int) -> str:
     ]
     parts = [text_table(head, rows)]
     error = table.lead.metric("group_mc_error")
-    short = "MA error" if table.lead.levels is None else "MC error"
     if table.lead.blind:
         parts.append(table.lead.words())
         parts += [f"{stage}: MA error {number(table.value(stage, 'ma_error'))}" for stage in table.stages]
@@ -218,7 +218,7 @@ def _metrics(frame: pd.DataFrame, groups: int) -> str:
         columns = [table.by_group(table.last, "group_rows"), table.by_group(table.last, "share")]
         errors = [table.by_group(stage, *error) for stage in table.stages]
         listed = text_table(
-            ["group", "rows", "share", *[f"{short} {stage}" for stage in table.stages]],
+            ["group", "rows", "share", *[f"{table.lead.error_name} {stage}" for stage in table.stages]],
             [
                 [
                     name, count(columns[0][name]), f"{100 * columns[1][name]:.1f} %",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 from pyspark.sql import DataFrame, Row
@@ -106,10 +106,8 @@ def refuse_unmatched(
 
 def refuse_no_match(
     clean: DataFrame,
-    attributes: Sequence[DataFrame],
+    attributes: Iterable[tuple[AttributeTable, DataFrame, int]],
     key: Sequence[str],
-    tables: Sequence[AttributeTable],
-    counts: Sequence[int],
     rows: int,
 ) -> None:
     """Refuse attribute tables that no row matches, and warn of those that few match: keys of two spellings.
@@ -118,12 +116,10 @@ def refuse_no_match(
     ----------
     clean : DataFrame
         Accepted scored rows.
-    attributes : sequence of DataFrame
+    attributes : iterable of (AttributeTable, DataFrame, int)
+        Each table, and how many rows it lacks.
     key : sequence of str
         Key columns.
-    tables : sequence of AttributeTable
-    counts : sequence of int
-        Rows that each table lacks.
     rows : int
         Accepted rows.
 
@@ -132,7 +128,7 @@ def refuse_no_match(
     ContractError
         With keys of both sides, if there are more than a few rows.
     """
-    for frame, table, count in zip(attributes, tables, counts, strict=True):
+    for table, frame, count in attributes:
         source = where(table)
         if rows <= ALLOWED_ROWS or count <= rows / 2:
             continue

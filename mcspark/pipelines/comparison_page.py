@@ -78,6 +78,7 @@ class Spreads:
         }
         self.tasks = tuple(dict.fromkeys(r.task for r in rows))
         self.leads = {task: _lead([r for r in rows if r.task == task]) for task in self.tasks}
+        self.blind = {task: lead for task, lead in self.leads.items() if lead and lead.blind}
         found = {r.method for r in rows}
         self.methods = tuple(method for method in LABELS if method in found)
         self.grids = tuple(sorted({r.m for r in rows if r.metric == "mc_error" and r.m is not None}))
@@ -283,16 +284,13 @@ def _words(rows: Sequence[ResultRow], engine: str) -> str:
         f"Test rows only; mean ± standard deviation over {folds} partition(s) of the other rows into halves "
         f"for calibration and validation. Trees trained by {engine}. MCBoost and LSBoost are fitted anew for "
         "every grid m, the others once. A star marks the lowest mean."
-        + "".join(
-            f" {task}: {lead.words()}" for task, lead in Spreads(rows).leads.items() if lead and lead.blind
-        )
+        + "".join(f" {task}: {lead.words()}" for task, lead in Spreads(rows).blind.items())
     )
 
 
 def _tables(rows: Sequence[ResultRow], choices: Mapping[str, Sequence[Choice]]) -> list[Table]:
     # What no grid is needed for comes first where one is blind.
-    any_blind = any(lead and lead.blind for lead in Spreads(rows).leads.values())
-    gridless = [ma_table(rows)] if any_blind else []
+    gridless = [ma_table(rows)] if Spreads(rows).blind else []
     return [saturation_table(rows), *gridless, smece_table(rows), *mc_tables(rows), chosen_table(choices)]
 
 

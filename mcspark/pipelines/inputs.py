@@ -137,11 +137,9 @@ class Inputs:
             log.info("rows without a category are in no group of the column", columns=self.without_category)
         clean, *origins = self.origins
         judged = {"unknown"} if self.allow_empty else {"unknown", "reject"}
-        left = [i for i, table in enumerate(self.tables) if table.on_unmatched in judged]
-        refuse_no_match(
-            clean, [origins[i] for i in left], self.scored.key, [self.tables[i] for i in left],
-            [self.unmatched[i] for i in left], self.report.accepted,
-        )  # fmt: skip
+        every = zip(self.tables, origins, self.unmatched, strict=True)
+        left = [known for known in every if known[0].on_unmatched in judged]
+        refuse_no_match(clean, left, self.scored.key, self.report.accepted)
         if self.rejected_unmatched:
             reasons = {**self.report.reasons, "unmatched": self.rejected_unmatched}
             report = replace(self.report, accepted=self.n_accepted, reasons=reasons)

@@ -74,7 +74,7 @@ class RunFacts:
     @property
     def error_name(self) -> str:
         """Short name of the error that is led with."""
-        return "MA error" if self.lead.levels is None else "MC error"
+        return self.lead.error_name
 
     def leading(self, metric: str = "mc_error") -> float | None:
         """Error, noise floor or p-value of what is led with, of the score that the run is about."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.levels import FloatArray
 from mcspark.core.metrics.reliability import reference_grid
 
 BLIND_SHARE = 0.95
@@ -34,9 +35,13 @@ class FullestLevel:
     @classmethod
     def of(cls, cells: Cells, m: int, *, after: bool = False) -> FullestLevel | None:
         """Of these rows; None if they have no weight."""
-        weight = cells.level_sums("weight", m)
+        return cls.of_weight(cells.level_sums("weight", m), after=after)
+
+    @classmethod
+    def of_weight(cls, weight: FloatArray, *, after: bool = False) -> FullestLevel | None:
+        """Of rows with this weight in each level, shape (m,); None if it is 0."""
         level, total = int(np.argmax(weight)), float(weight.sum())
-        return cls(m, level, float(weight[level]) / total, after) if total > 0 else None
+        return cls(len(weight), level, float(weight[level]) / total, after) if total > 0 else None
 
     @property
     def blind(self) -> bool:
@@ -94,6 +99,11 @@ class Lead:
         """Grid of the MC error that is led with; None for the MA error of the score itself."""
         return None if self.grid in self.blind_grids else self.grid
 
+    @property
+    def error_name(self) -> str:
+        """Short name of the error that is led with."""
+        return ERROR_NAMES[self.metric("mc_error")[0]]
+
     def metric(self, name: str) -> tuple[str, int | None]:
         """Name and grid of the metric that stands for one of the MC error: :data:`WITHOUT_GRID`."""
         return (WITHOUT_GRID[name], None) if self.levels is None else (name, self.levels)
@@ -134,3 +144,5 @@ WITHOUT_GRID = {
     "p_value": "ma_p_value",
 }
 """Metrics of the MC error on a grid, and those of the MA error of the score itself."""
+
+ERROR_NAMES = {"mc_error": "MC error", "ma_error": "MA error"}

@@ -219,17 +219,18 @@ def measure(
     lead : Lead, optional
         What to speak of first: of a calibration, chosen by both scores; otherwise by these cells.
     """
-    fullest = {m: FullestLevel.of(cells, m) for m in levels}
+    weight = {m: cells.level_sums("weight", m) for m in levels}
+    fullest = {m: FullestLevel.of_weight(weight[m]) for m in levels}
     total = float(cells.weight.sum())
-    lead = Lead.of(levels, cells) if lead is None else lead
+    lead = Lead.among(levels, fullest.values()) if lead is None else lead
     by_level = {m: level_errors(cells, m, min_rows) for m in levels}
     middle = by_level[sorted(levels)[min(1, len(levels) - 1)]]
     return Metrics(
         rows=int(cells.n.sum()),
-        loss=cells.loss() if cells.weight.sum() > 0 else None,
+        loss=cells.loss() if total > 0 else None,
         smooth=group_smooth_ece(cells, min_rows),
         by_level=by_level,
-        level_shares={m: cells.level_sums("weight", m) / (total if total > 0 else 1.0) for m in levels},
+        level_shares={m: weight[m] / (total if total > 0 else 1.0) for m in levels},
         fullest=fullest,
         lead=lead,
         floors=noise_floor(cells, levels, draws, seed, min_rows=min_rows),
