@@ -1,29 +1,16 @@
-"""The row contract of the scored table: one pass gives every row its faults, and one job counts them."""
+"""The row contract of the scored table: one pass gives every row its faults."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from mcspark.data.names import shown
-from mcspark.data.rejection import (
-    DECIMAL_COMMA,
-    FAULTS_OF_LABELS,
-    Range,
-    Values,
-    label_guess,
-    refuse_class,
-    refuse_share,
-    score_guess,
-    spelling_guess,
-)
-from mcspark.errors import ContractError
+from mcspark.data.rejection import DECIMAL_COMMA
 from mcspark.identifiers import quote_identifier
 from mcspark.runtime.columns import column
 
@@ -36,15 +23,14 @@ NOISE = 1e-9
 FAULTS = "__faults"
 """Working column: the faults of a row, one bit each; 0 for a row that is accepted."""
 
-_CLIPPED = "__clipped"
-_NEGATIVE = "__negative"
-_CODE = "__code"
-_SPELLINGS = {"percent": r"%\s*$", "comma": DECIMAL_COMMA}
+CLIPPED, NEGATIVE = "__clipped", "__negative"
+"""Working columns: whether noise was clipped, and whether the weight is negative."""
+
+SPELLINGS = {"percent": r"%\s*$", "comma": DECIMAL_COMMA}
 """Texts that are no numbers for Spark, and are for people."""
-_TEXTS = {(kind, what): f"__{kind}_{what}" for kind in _SPELLINGS for what in ("score", "label", "weight")}
+
+TEXTS = {(kind, what): f"__{kind}_{what}" for kind in SPELLINGS for what in ("score", "label", "weight")}
 """Working columns: the text of a value that is spelt so."""
-_MOST_CODE = 1000
-"""Labels that are whole numbers up to this one are told apart; what is further out is no code."""
 
 REASONS = (
     "null_key",
@@ -119,25 +105,25 @@ def apply_row_rules(
         *(column(name) for name in passed),
         *(value.alias(name) for name, value in values.items()),
         reduce(Column.bitwiseOR, bits).alias(FAULTS),
-        _any(clipped).alias(_CLIPPED),
-        negative.alias(_NEGATIVE),
+        _any(clipped).alias(CLIPPED),
+        negative.alias(NEGATIVE),
         *_spelt(df, scored, with_label),
     )
 
 
-def _judged(scored: ScoredTable, with_label: bool) -> dict[str, str]:
+def judged(scored: ScoredTable, with_label: bool) -> dict[str, str]:
     """Columns of the score and, where it is there, of the label."""
     label = {"label": scored.label} if with_label and scored.label else {}
     return {"score": scored.score, **label}
 
 
 def _spelt(df: DataFrame, scored: ScoredTable, with_label: bool) -> Iterator[Column]:
-    """The columns of :data:`_TEXTS` that there may be anything in."""
-    read = _judged(scored, with_label) | ({"weight": scored.weight} if scored.weight else {})
-    for (kind, what), name in _TEXTS.items():
+    """The columns of :data:`TEXTS` that there may be anything in."""
+    read = judged(scored, with_label) | ({"weight": scored.weight} if scored.weight else {})
+    for (kind, what), name in TEXTS.items():
         if what in read and isinstance(df.schema[read[what]].dataType, StringType):
             text = column(read[what])
-            yield F.when(text.rlike(_SPELLINGS[kind]), text).alias(name)
+            yield F.when(text.rlike(SPELLINGS[kind]), text).alias(name)
 
 
 def _any(conditions: Iterable[Column]) -> Column:
@@ -158,13 +144,14 @@ def _value_faults(what: str, name: str) -> dict[str, Column]:
     }
 
 
-def _finite(value: Column) -> Column:
+def finite(value: Column) -> Column:
+    """Whether a value is a number that is neither NaN nor infinite."""
     # Spark holds NaN to be greater than every number.
     return value.isNotNull() & ~F.isnan(value) & (F.abs(value) != float("inf"))
 
 
 def _outside(value: Column) -> Column:
-    return _finite(value) & ((value < -NOISE) | (value > 1 + NOISE))
+    return finite(value) & ((value < -NOISE) | (value > 1 + NOISE))
 
 
 def _is_noise(value: Column) -> Column:
@@ -178,7 +165,7 @@ def _within_range(value: Column) -> Column:
 
 def accepted(df: DataFrame) -> DataFrame:
     """The rows without a fault, and without the working columns."""
-    return df.where(column(FAULTS) == 0).drop(FAULTS, _CLIPPED, _NEGATIVE, *_TEXTS.values())
+    return df.where(column(FAULTS) == 0).drop(FAULTS, CLIPPED, NEGATIVE, *TEXTS.values())
 
 
 def rejected(df: DataFrame, key: Sequence[str], source: str) -> DataFrame:
@@ -188,218 +175,4 @@ def rejected(df: DataFrame, key: Sequence[str], source: str) -> DataFrame:
         *(column(name) for name in key),
         F.array_compact(F.array(*by_bit)).alias("reasons"),
         F.lit(source).alias("source"),
-    )
-
-
-@dataclass(frozen=True)
-class RowReport:
-    """What one pass over the rows found.
-
-    Parameters
-    ----------
-    rows, accepted, labelled, clipped, negative, weighted : int
-        Rows in; rows without a fault; of these, rows with a label, rows with clipped noise; rows in with a
-        negative weight; accepted rows with a weight above 0 (labelled ones, if any row is labelled).
-    reasons : mapping of str to int
-        Rows by reason; a row with two reasons counts in both.
-    weight, weight_sq : float
-        Sums over the accepted rows with a label, of weights (1 if there are none) and of their squares.
-    heaviest : float
-        The largest of these weights.
-    positive : int
-        Accepted rows with a label and a weight above 0.
-    superseded : int
-        Rows that a later one of their key replaces: rejected, as was asked for.
-    with_label, label_faults : int
-        Rows in that have any label, and those of them with a fault in it.
-    score, label, weights : Values
-    """
-
-    rows: int
-    accepted: int
-    labelled: int
-    clipped: int
-    negative: int
-    weighted: int
-    reasons: Mapping[str, int]
-    weight: float = 0.0
-    weight_sq: float = 0.0
-    heaviest: float = 0.0
-    positive: int = 0
-    superseded: int = 0
-    with_label: int = 0
-    label_faults: int = 0
-    score: Values = field(default_factory=Values)
-    label: Values = field(default_factory=Values)
-    weights: Values = field(default_factory=Values)
-
-    @property
-    def rejected(self) -> int:
-        """Rows with a fault."""
-        return self.rows - self.accepted
-
-
-def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> RowReport:
-    """Count the rows of :func:`apply_row_rules` by fault, in one job that returns a few dozen numbers."""
-    labelled = column(scored.label).isNotNull() if with_label and scored.label else F.lit(False)
-    positive = column(scored.weight) > 0 if scored.weight else F.lit(True)
-    weight = F.when(labelled, column(scored.weight) if scored.weight else F.lit(1.0))
-    names = _judged(scored, with_label)
-    last = list(names.values())[-1]
-    whole = column(last).cast("int")
-    is_code = (whole == column(last)) & (F.abs(whole) <= _MOST_CODE) & _has("label_out_of_range")
-    per_fault = df.groupBy(column(FAULTS), F.when(is_code, whole).alias(_CODE)).agg(
-        F.count(F.lit(1)).alias("n"),
-        F.count_if(labelled).alias("labelled"),
-        F.count_if(column(_CLIPPED)).alias("clipped"),
-        F.count_if(column(_NEGATIVE)).alias("negative"),
-        F.count_if(positive).alias("positive"),
-        F.count_if(positive & labelled).alias("positive_labelled"),
-        F.sum(weight).alias("weight"),
-        F.sum(weight * weight).alias("weight_sq"),
-        F.max(weight).alias("heaviest"),
-        *(how(column(name)).alias(f"{end}{name}") for name in _TEXTS.values() if name in df.columns
-          for end, how in (("n", F.count), ("such", F.min))),
-        *(how(_when_finite(n)).alias(f"{end}_{what}") for what, n in names.items()
-          for end, how in (("low", F.min), ("high", F.max))),
-    )  # fmt: skip
-    rows = [row.asDict() for row in per_fault.collect()]
-    clean = next((row for row in rows if row[FAULTS] == 0), {})
-    with_labels = int(clean.get("labelled", 0))
-
-    def count(what: str, *reasons: str) -> int:
-        mask = sum(map(bit, reasons))
-        return sum(int(row[what]) for row in rows if not reasons or row[FAULTS] & mask)
-
-    return RowReport(
-        rows=count("n"),
-        accepted=int(clean.get("n", 0)),
-        labelled=with_labels,
-        clipped=int(clean.get("clipped", 0)),
-        negative=count("negative"),
-        weighted=int(clean.get("positive_labelled" if with_labels else "positive", 0)),
-        reasons={reason: n for reason in REASONS if (n := count("n", reason))},
-        weight=float(clean.get("weight") or 0.0),
-        weight_sq=float(clean.get("weight_sq") or 0.0),
-        heaviest=float(clean.get("heaviest") or 0.0),
-        positive=int(clean.get("positive_labelled", 0)),
-        superseded=count("n", "superseded"),
-        # A text that is no number has become null, and is a label all the same.
-        with_label=count("labelled") + count("n", "label_not_numeric"),
-        label_faults=count("n", *FAULTS_OF_LABELS),
-        score=_values(rows, clean, "score"),
-        label=_values(rows, clean, "label"),
-        weights=_values(rows, clean, "weight"),
-    )
-
-
-def _has(reason: str) -> Column:
-    return column(FAULTS).bitwiseAND(bit(reason)) != 0
-
-
-def _when_finite(name: str) -> Column:
-    return F.when(_finite(column(name)), column(name))
-
-
-def _values(rows: Sequence[Mapping[str, Any]], clean: Mapping[str, Any], what: str) -> Values:
-    def ends(of: Iterable[Mapping[str, Any]]) -> Range | None:
-        low, high = f"low_{what}", f"high_{what}"
-        found = [(row[low], row[high]) for row in of if row.get(low) is not None]
-        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
-
-    codes: dict[int, int] = {}
-    for row in rows if what == "label" else ():
-        if row[_CODE] is not None:
-            codes[int(row[_CODE])] = codes.get(int(row[_CODE]), 0) + int(row["n"])
-    count = {k: sum(int(row.get(f"n{_TEXTS[k, what]}") or 0) for row in rows) for k in _SPELLINGS}
-    such = [text for row in rows if (text := row.get(f"such{_TEXTS['comma', what]}")) is not None]
-    return Values(ends(rows), ends([clean]), codes, count["percent"], count["comma"], min(such, default=""))
-
-
-def refuse_rejected(
-    report: RowReport, *, source: str, max_rejected_share: float | None = None, allow_empty: bool = False
-) -> None:
-    """Refuse a table of which too many rows are rejected, or all of them, or a whole class of labels.
-
-    Raises
-    ------
-    ContractError
-        With the counts by reason.
-    """
-    reasons = ", ".join(f"{reason} {n}" for reason, n in report.reasons.items())
-    told = reasons
-    if any(reason.startswith("score_") for reason in report.reasons):
-        told += score_guess(report.score)
-    if report.label_faults:
-        told += label_guess(report.label)
-    if any(reason.startswith("weight_") for reason in report.reasons):
-        told += spelling_guess("weight", report.weights)
-    if not report.accepted and not allow_empty:
-        why = f"all {report.rows} rows are rejected: {told}" if report.rows else "it has no rows"
-        raise ContractError(f"{source}: {why}; set allow_empty to publish an empty output")
-    if report.accepted:
-        refuse_class(report.label, report.reasons.get("label_out_of_range", 0), source)
-    # What dedupe supersedes is rejected as was asked for, and does not count.
-    kept, rows = report.rejected - report.superseded, report.rows - report.superseded
-    if report.accepted or max_rejected_share is not None:
-        refuse_share("rows", kept, rows, max_rejected_share, told, source)
-        refuse_share(
-            "labelled rows", report.label_faults, report.with_label, max_rejected_share, told, source
-        )
-
-
-def enforce(
-    report: RowReport,
-    df: DataFrame,
-    scored: ScoredTable,
-    *,
-    source: str,
-    max_rejected_share: float | None = None,
-    allow_empty: bool = False,
-) -> None:
-    """Refuse a table whose rows break the contract as a whole.
-
-    Raises
-    ------
-    ContractError
-        If a weight is negative, no weight is positive, or a few labelled rows hold all the weight; a larger
-        share than ``max_rejected_share`` is rejected (without one, see
-        :data:`mcspark.data.rejection.ALLOWED_SHARE`); or no row is left and ``allow_empty`` is false.
-    """
-    if report.negative:
-        examples = [
-            shown(row) for row in df.where(column(_NEGATIVE)).select(*(column(k) for k in scored.key)).take(5)
-        ]
-        raise ContractError(
-            f"{source}: {report.negative} row(s) with a negative {scored.weight}, such as "
-            f"{', '.join(examples)}; correct these weights or leave the rows out"
-        )
-    refuse_rejected(report, source=source, max_rejected_share=max_rejected_share, allow_empty=allow_empty)
-    if report.accepted and not report.weighted:
-        raise ContractError(
-            f"{source}: no {'labelled ' if report.labelled else ''}row has a {scored.weight} above 0, "
-            "so nothing counts; correct the weights or leave scored.weight out"
-        )
-    _refuse_heaviest(report, df, scored, source)
-
-
-_LEAST_EFFECTIVE = 20
-"""Where a table has more than twice as many labelled rows, they must count like this many equal ones."""
-
-
-def _refuse_heaviest(report: RowReport, df: DataFrame, scored: ScoredTable, source: str) -> None:
-    """Refuse weights of which a few rows have so much that the others say nothing."""
-    if not scored.weight or report.positive <= 2 * _LEAST_EFFECTIVE or not report.heaviest:
-        return
-    share = report.heaviest / report.weight
-    # Squares may be too large for a double; one row's share bounds the effective rows too.
-    effective = min(report.weight / (report.weight_sq / report.weight), 1 / share**2)
-    if effective >= _LEAST_EFFECTIVE:
-        return
-    heavy = df.where((column(FAULTS) == 0) & (column(scored.weight) == report.heaviest))
-    examples = [shown(row) for row in heavy.select(*(column(k) for k in scored.key)).take(5)]
-    raise ContractError(
-        f"{source}: the {report.positive} labelled rows count like {effective:.1f} rows of equal weight; the "
-        f"largest {scored.weight}, {report.heaviest:g}, is {share:.2%} of all weight, such as in "
-        f"{', '.join(examples)}; correct or cap the weights"
     )

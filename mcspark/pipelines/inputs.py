@@ -14,12 +14,8 @@ from mcspark.config import AttributeTable, Config, ScoredTable, Split
 from mcspark.core.cells.groups import Family
 from mcspark.data.contract import (
     FAULTS,
-    RowReport,
     accepted,
     apply_row_rules,
-    enforce,
-    inspect,
-    refuse_rejected,
     rejected,
 )
 from mcspark.data.csv_faults import faults_told
@@ -33,6 +29,7 @@ from mcspark.data.join import (
     refuse_unmatched,
 )
 from mcspark.data.keys import check_unique, key_census, supersede
+from mcspark.data.row_report import RowReport, enforce, inspect, refuse_rejected
 from mcspark.data.tables import where
 from mcspark.ml.cells import FixedPoint
 from mcspark.ml.groups import category_name, with_categories

@@ -15,11 +15,10 @@ from mcspark.data.contract import (
     accepted,
     apply_row_rules,
     bit,
-    enforce,
-    inspect,
     reasons_of,
     rejected,
 )
+from mcspark.data.row_report import enforce, inspect
 from mcspark.errors import ContractError
 
 SCORED = ScoredTable(path="x", key=["k"], weight="w")

@@ -7,8 +7,9 @@ from pyspark.sql import functions as F
 
 from mcspark.config import ScoredTable
 from mcspark.data import keys
-from mcspark.data.contract import accepted, apply_row_rules, inspect, rejected
+from mcspark.data.contract import accepted, apply_row_rules, rejected
 from mcspark.data.keys import check_unique, supersede
+from mcspark.data.row_report import inspect
 from mcspark.errors import ContractError
 
 
