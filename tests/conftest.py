@@ -44,6 +44,6 @@ def spark() -> Iterator[SparkSession]:
         "spark.databricks.delta.snapshotPartitions": "1",
     }
     features = ("delta", "iceberg")
-    with stopped(spark_session("mcspark-tests", settings, needs_lightgbm=True, features=features)) as session:
+    with stopped(spark_session("mcspark-tests", settings, engine="auto", features=features)) as session:
         session.sparkContext.setLogLevel("ERROR")
         yield session

@@ -17,7 +17,7 @@ from mcspark.benchmark.population import Population, make_population, population
 from mcspark.benchmark.quality import compare_quality, same_quality
 from mcspark.benchmark.scoring import compare_scoring
 from mcspark.benchmark.table import render
-from mcspark.benchmark.training import Rows, Training, lightgbm_missing
+from mcspark.benchmark.training import Rows, Training
 from mcspark.benchmark.work import Work
 from mcspark.config import Config
 from mcspark.errors import McsparkError
@@ -95,14 +95,13 @@ def benchmark(run: Run, options: Options) -> dict[str, Any]:
         rates = compare_scoring(large, clock, options.repeats)
     checks["scores_equal"] = rates.equal
     with run.stage("training", "measure the training"):
-        cells_over, skipped, in_memory = _training(large, small, clock, options.repeats)
+        cells_over, in_memory = _training(large, small, clock, options.repeats)
     quality = []
-    if options.folds and in_memory is not None:
+    if options.folds:
         with run.stage("quality", "compare models trained on cells and on rows"):
             quality = compare_quality(spark, _some(in_memory), options.folds)
             checks |= same_quality(quality)
     ratio = _Ratios(clock)
-    made_over = None if cells_over is None else ratio(_fit_of(large), "fit_lightgbm_rows")
     return {
         "rows": whole.rows,
         "calibrate_over_floor": ratio("calibrate", "floor"),
@@ -115,7 +114,7 @@ def benchmark(run: Run, options: Options) -> dict[str, Any]:
         "checks": checks,
         "audit_over_floor": ratio("audit", "floor"),
         "fit_over_floor": ratio("fit", "floor"),
-        "making_and_fitting_cells_over_lightgbm": made_over,
+        "making_and_fitting_cells_over_lightgbm": ratio(_fit_of(large), "fit_lightgbm_rows"),
         "cells_over_synapse_rows": ratio("fit_cells", "fit_synapse_rows"),
         "rows_per_second": {"additive": round(rates.additive), "transform": round(rates.transform)},
         "trees": rates.trees,
@@ -123,7 +122,6 @@ def benchmark(run: Run, options: Options) -> dict[str, Any]:
         "signatures": summary["signatures"],
         "groups": summary["groups"],
         "repeats": options.repeats,
-        "skipped": skipped,
         "memory_gib": {
             "driver_heap": round(heap, 3),
             "driver_python": round(memory.driver_python(), 3),
@@ -188,29 +186,23 @@ def _checks(work: Work, summaries: Mapping[str, Mapping[str, Any]]) -> dict[str,
     }
 
 
-def _training(
-    large: Work, small: Work, clock: Clock, repeats: int
-) -> tuple[float | None, dict[str, str], Rows | None]:
+def _training(large: Work, small: Work, clock: Clock, repeats: int) -> tuple[float, Rows]:
     every, tenth = Training(large), Training(small)
     compared = every if large.population.rows <= MOST_ROWS_IN_MEMORY else tenth
     every.prepare()
     tenth.prepare()
     cells, fitted = compared.cells()
     groups = fitted.names
-    missing = lightgbm_missing()
-    rows = None if missing else compared.in_memory(groups)
+    rows = compared.in_memory(groups)
     for _ in range(repeats):
         clock.take("fit", every.on_cells)
         clock.take("fit_tenth", tenth.on_cells)
         clock.take("fit_cells", lambda: compared.from_cells(cells, fitted))
-        if rows is not None:
-            clock.take("fit_lightgbm_rows", lambda: compared.by_lightgbm(rows))
+        clock.take("fit_lightgbm_rows", lambda: compared.by_lightgbm(rows))
     featured = compared.featured(groups)
     clock.take("fit_synapse_rows", lambda: compared.by_synapse(featured))
     featured.unpersist()
-    if missing:
-        return None, {"cells_over_lightgbm": missing, "quality": missing}, None
-    return _Ratios(clock)("fit_cells", "fit_lightgbm_rows"), {}, rows
+    return _Ratios(clock)("fit_cells", "fit_lightgbm_rows"), rows
 
 
 def _fit_of(large: Work) -> str:

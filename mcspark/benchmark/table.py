@@ -22,8 +22,6 @@ def render(result: Mapping[str, Any]) -> str:
     what = f"{result['rows']} rows, {result['trees']} trees"
     lines = [f"{what}, medians of {result['repeats']} interleaved runs"]
     lines += ["", *_aligned([("measure", "value", "target"), *map(_ratio(result), TARGETS)])]
-    if result["skipped"]:
-        lines += [f"  {name}: skipped, {why}" for name, why in result["skipped"].items()]
     costs = [
         (name, cost["seconds"], _blank(cost["cpu_seconds"]), *cost["runs"])
         for name, cost in result["costs"].items()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,6 @@ from mcspark.ml.trees import SynapseTrainer
 from mcspark.runtime.literal import literal_reader
 
 COLUMNS = ScoredColumns("score", "label", None, "split")
-
-
-def lightgbm_missing() -> str | None:
-    """Why LightGBM's own library cannot be compared with, or None."""
-    return None if find_spec("lightgbm") else "lightgbm is not installed (dependency group test)"
 
 
 @dataclass(frozen=True)

@@ -67,14 +67,13 @@ def calibrate(
     """
     from mcspark.acs import default_run  # noqa: PLC0415
     from mcspark.pipelines.calibrate import calibrate as body  # noqa: PLC0415
-    from mcspark.pipelines.calibrate import needs_lightgbm  # noqa: PLC0415
+    from mcspark.pipelines.calibrate import engine  # noqa: PLC0415
 
     given = set_ or ()
     if config is None:
         _run("calibrate", log_format, lambda: default_run.configuration(given), body,
-             needs_lightgbm=needs_lightgbm, prepare=default_run.prepare)  # fmt: skip
-    _run("calibrate", log_format, _loader(config, given, *NEEDS["calibrate"]), body,
-         needs_lightgbm=needs_lightgbm)  # fmt: skip
+             engine=engine, prepare=default_run.prepare)  # fmt: skip
+    _run("calibrate", log_format, _loader(config, given, *NEEDS["calibrate"]), body, engine=engine)
 
 
 @app.command()
@@ -103,10 +102,9 @@ def compare(
 ) -> None:
     """Reproduce the paper's comparison of calibrators on labelled tables: tables, figure and results."""
     from mcspark.pipelines.compare import compare as body  # noqa: PLC0415
-    from mcspark.pipelines.compare import needs_lightgbm  # noqa: PLC0415
+    from mcspark.pipelines.compare import engine  # noqa: PLC0415
 
-    _run("compare", log_format, _loader(config, set_ or (), *NEEDS["compare"]), body,
-         needs_lightgbm=needs_lightgbm)  # fmt: skip
+    _run("compare", log_format, _loader(config, set_ or (), *NEEDS["compare"]), body, engine=engine)
 
 
 @app.command()
@@ -150,7 +148,7 @@ def benchmark(
     sources = [*(source or []), *(more_sources or [])]
     options = Options(rows, repeats, trees, folds, Options.found(sources), workdir)
     _run("benchmark", log_format, options.configuration, body(options, json_file),
-         needs_lightgbm=True, settings=settings())  # fmt: skip
+         engine=lambda _: "synapseml", settings=settings())  # fmt: skip
 
 
 def _loader(config: str | None, overrides: Sequence[str], *needs: str) -> Callable[[], Config]:

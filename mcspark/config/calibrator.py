@@ -89,10 +89,11 @@ class Calibrator(Section):
     training: Literal["cells", "rows"] = Field(
         "cells", description="Train on the table of sums (cells) or on every row."
     )
-    engine: Literal["synapseml", "lightgbm"] = Field(
-        "synapseml",
-        description="What grows the trees: SynapseML in the cluster, or the official LightGBM (extra "
-        "`sweep`) on the driver, which is sooner where cells are few.",
+    engine: Literal["auto", "synapseml", "lightgbm"] = Field(
+        "auto",
+        description="What grows the trees: SynapseML in the cluster, or the official LightGBM on the driver, "
+        "which is sooner where cells are few; auto takes SynapseML where the running Spark has its jars or "
+        "can get them.",
     )
     score_bins: int = Field(
         255, ge=0, le=100_000, description="Wanted equally heavy score bins beside the level edges; 0: none."

@@ -1,4 +1,4 @@
-"""Growing an ensemble in this process with the official LightGBM, where it is installed.
+"""Growing an ensemble in this process with the official LightGBM.
 
 A fit in a Spark session has a fixed cost of seconds; a sweep is thousands of fits on small tables. The trees
 are those of :class:`mcspark.ml.trees.SynapseTrainer` up to the version of the library.
@@ -21,36 +21,21 @@ from mcspark.ml.trees import check_table
 from mcspark.runtime.progress import tell
 
 
-def engine() -> str | None:
-    """Name and version of the library; None where it is not installed."""
-    try:
-        return f"lightgbm {version('lightgbm')}"
-    except PackageNotFoundError:
-        return None
-
-
-def required(key: str) -> str:
-    """Name and version of the library, for the setting ``key`` that asks for it.
+def engine() -> str:
+    """Name and version of the library.
 
     Raises
     ------
     ConfigurationError
         If it is not installed.
     """
-    if (found := engine()) is None:
-        raise ConfigurationError(
-            f"{key} is lightgbm, but that package is not installed on the driver; install mcspark[sweep], or "
-            f"set {key}: synapseml"
-        )
-    return found
-
-
-def synapse() -> str:
-    """Name and version of SynapseML."""
     try:
-        return f"synapseml {version('synapseml')}"
+        return f"lightgbm {version('lightgbm')}"
     except PackageNotFoundError:
-        return "synapseml"
+        raise ConfigurationError(
+            "the official LightGBM is to train on the driver, and the package lightgbm is not installed "
+            "there; install mcspark with what it depends on"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -70,7 +55,7 @@ class DriverTrainer:
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
         """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``)."""
-        import lightgbm  # noqa: PLC0415  (optional)
+        import lightgbm  # noqa: PLC0415  (takes long to import; scoring needs none)
 
         check_table(table)
         common = self._parameters(table, settings)

@@ -56,7 +56,8 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
     refit : bool
         Choose the number of trees on the early-stopping rows, then grow them on those rows too.
     engine : str
-        What grows the trees: ``synapseml`` in the cluster, or ``lightgbm`` on the driver.
+        What grows the trees: ``synapseml`` in the cluster, the official ``lightgbm`` on the driver, or
+        ``auto``: SynapseML where the session has its classes.
     scoreBins : int
         Wanted number of equally heavy score bins beside the edges of the levels.
     levels : list of int
@@ -92,7 +93,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         seed: int = 1,
         levels: list[int] | None = None,
         refit: bool = False,
-        engine: str = "synapseml",
+        engine: str = "auto",
         timeoutSeconds: float = 3600.0,
     ) -> None:
         super().__init__()
@@ -111,7 +112,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         Raises
         ------
         ConfigurationError
-            If that is the official LightGBM, and it is not installed.
+            If that is SynapseML, and the session does not have its classes.
         """
         return TreeTrainer(spark, self.getOrDefault("timeoutSeconds"), self.getOrDefault("engine"))
 

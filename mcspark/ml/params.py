@@ -44,9 +44,9 @@ _TREES: Table = {
         False,
     ),
     "engine": (
-        "what grows the trees: synapseml in the cluster, or lightgbm on the driver",
-        one_of("synapseml", "lightgbm"),
-        "synapseml",
+        "what grows the trees: synapseml in the cluster, lightgbm on the driver, or auto",
+        one_of("auto", "synapseml", "lightgbm"),
+        "auto",
     ),
     "seed": ("seed of the training", whole(0), 1),
     "timeoutSeconds": ("wall-clock limit of training one ensemble", above_zero(1e9), 3600.0),

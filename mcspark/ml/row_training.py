@@ -27,7 +27,7 @@ from mcspark.ml.training import TreeTrainer
 from mcspark.ml.trees import cut_at_best, materialised, new_estimator, sparse_groups, without_copies
 from mcspark.runtime.columns import column
 from mcspark.runtime.executors import slots
-from mcspark.runtime.failures import explained, native_failure
+from mcspark.runtime.failures import explained
 from mcspark.runtime.watchdog import time_limit
 
 MAX_STOPPING_ROWS = 500_000
@@ -48,7 +48,7 @@ class RowTrainer:
     groups : FittedGroups
     bins : ScoreBins
     cells : TreeTrainer
-        Trains every later ensemble, and the first where SynapseML does not load.
+        Trains every later ensemble.
     """
 
     frame: DataFrame
@@ -66,9 +66,7 @@ class RowTrainer:
         try:
             text = self._grown(table, settings)
         except SPARK_ERRORS as error:
-            if native_failure(error) is None:
-                raise explained(error) or error from error
-            return self.cells(table, settings)
+            raise explained(error) or error from error
         return cut_at_best(text, table, settings)
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,14 @@ class SynapseTrainer:
             return features.drop("order").coalesce(1)
         # A barrier task may not gather other partitions; a shuffle may, but knows no order.
         return features.repartition(1).sortWithinPartitions("order").drop("order")
+
+
+def synapse() -> str:
+    """Name and version of SynapseML."""
+    try:
+        return f"synapseml {version('synapseml')}"
+    except PackageNotFoundError:
+        return "synapseml"
 
 
 def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:

@@ -14,7 +14,6 @@ from mcspark.core.training.training_table import Train
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
-from mcspark.ml import driver_training
 from mcspark.ml.baselines import Baseline
 from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
@@ -43,20 +42,12 @@ from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column
 
 
-def needs_lightgbm(config: Config) -> bool:
-    """Whether SynapseML trains trees; the baselines have none.
-
-    Raises
-    ------
-    ConfigurationError
-        If the official LightGBM is to train them, and is not installed.
-    """
-    if config.calibrator.method != "trees":
-        return False
-    if config.calibrator.engine == "lightgbm":
-        driver_training.required("calibrator.engine")
-        return False
-    return True
+def engine(config: Config) -> str | None:
+    """What is to train trees; None for the baselines, which have none."""
+    c = config.calibrator
+    if c.method != "trees":
+        return None
+    return "synapseml" if c.training == "rows" else c.engine
 
 
 def calibrate(run: Run) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def compare(run: Run) -> dict[str, Any]:
     output: CompareOutput = required(run.config.compare.output, "compare.output")
     files = Files(run.spark, output.path)
     kept = _Folder(files, beside(files.qualify(output.path), f".{leaf(output.path)}.trials"))
-    engine = _engine(run)
+    trees = _engine(run)
     rows: list[ResultRow] = []
     choices: dict[str, list[Choice]] = {}
     with (
@@ -80,10 +80,10 @@ def compare(run: Run) -> dict[str, Any]:
                 sweep = _sweep(inner, output.path)
             log.info("cells made", task=name, cells=len(sweep.learning), test_cells=len(sweep.test))
             grids = grids_of(config)
-            trials = kept.folder(digest(sweep, grids, engine.name))
+            trials = kept.folder(digest(sweep, grids, trees.name))
             with (
                 run.stage(f"sweep of {name}", f"compare the methods on {name}"),
-                workers(sweep, engine) as pool,
+                workers(sweep, trees) as pool,
             ):
                 found, choices[name] = run_sweep(name, sweep, grids, config.compare.partitions, pool, trials)
             rows += found
@@ -95,14 +95,14 @@ def compare(run: Run) -> dict[str, Any]:
                 kind="results",
             )
             picture = figure(rows)
-            texts = (markdown(rows, choices, engine.name), picture, html(rows, choices, engine.name, picture))
+            texts = (markdown(rows, choices, trees.name), picture, html(rows, choices, trees.name, picture))
             pages = dict(zip(_PAGES, texts, strict=True))
             for name, text in pages.items():
                 publication.stage_text(f"{output.path.rstrip('/')}/{name}", text, _KNOWN)
         summary: dict[str, Any] = {
             "status": "ok",
             "run_id": run.run_id,
-            "engine": engine.name,
+            "engine": trees.name,
             "partitions": run.config.compare.partitions,
             "lead": leads(rows),
             "results": summary_table(rows),
@@ -140,19 +140,17 @@ def grids_of(config: Config) -> dict[str, tuple[Setting, ...]]:
     return {method: own[method] for method in methods}
 
 
-def needs_lightgbm(config: Config) -> bool:
-    """Whether SynapseML trains the trees of the comparison, if there are any."""
-    compare = config.compare
-    by_official = compare.engine == "lightgbm" or (compare.engine == "auto" and driver_training.engine())
-    return "trees" in compare.methods and not by_official
+def engine(config: Config) -> str | None:
+    """What is to train the trees of the comparison; None where there are none."""
+    if "trees" not in config.compare.methods:
+        return None
+    return "synapseml" if config.compare.engine == "synapseml" else "lightgbm"
 
 
 def _engine(run: Run) -> Engine:
-    wanted = run.config.compare.engine
-    found = driver_training.required("compare.engine") if wanted == "lightgbm" else driver_training.engine()
-    if found is not None and wanted != "synapseml":
-        return Engine(found, driver_training.DriverTrainer(), in_process=True)
-    trainer = TreeTrainer(run.spark, run.config.calibrator.timeout_seconds)
+    if engine(run.config) != "synapseml":
+        return Engine(driver_training.engine(), driver_training.DriverTrainer(), in_process=True)
+    trainer = TreeTrainer(run.spark, run.config.calibrator.timeout_seconds, "synapseml")
     return Engine("SynapseML", trainer, in_process=False)
 
 

@@ -13,12 +13,11 @@ from pyspark.sql import SparkSession
 
 from mcspark.config import Config, redact
 from mcspark.errors import GateError, McsparkError
-from mcspark.ml import driver_training
 from mcspark.pipelines.record import failed_run
 from mcspark.pipelines.run import Run, partition_of
 from mcspark.pipelines.tracking import check_tracking, track
 from mcspark.runtime.failures import explained, reason_of
-from mcspark.runtime.formats import features_of
+from mcspark.runtime.features import features_of
 from mcspark.runtime.preflight import check_executors, check_lightgbm
 from mcspark.runtime.session import finish, spark_session
 
@@ -31,7 +30,7 @@ def run_job(
     load: Callable[[], Config],
     body: Callable[[Run], Mapping[str, Any]],
     *,
-    needs_lightgbm: bool | Callable[[Config], bool] = False,
+    engine: Callable[[Config], str | None] | None = None,
     prepare: Callable[[SparkSession, Config], None] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> NoReturn:
@@ -44,8 +43,8 @@ def run_job(
         Reads the configuration; runs before any JVM is started.
     body : callable
         Does the work and returns the summary.
-    needs_lightgbm : bool or callable
-        Whether SynapseML trains in this job, or in one of this configuration.
+    engine : callable, optional
+        What is to train in a job of this configuration, see :func:`mcspark.runtime.session.spark_session`.
     prepare : callable, optional
         Makes the input, for the default run.
     settings : mapping, optional
@@ -58,13 +57,11 @@ def run_job(
         if partition := partition_of(config):
             structlog.contextvars.bind_contextvars(partition=partition)
         check_tracking(config)
-        lightgbm = needs_lightgbm(config) if callable(needs_lightgbm) else needs_lightgbm
-        spark = spark_session(
-            f"mcspark {job}", settings, needs_lightgbm=lightgbm, features=features_of(config)
-        )
+        trains = engine(config) if engine else None
+        spark = spark_session(f"mcspark {job}", settings, engine=trains, features=features_of(config))
         run = Run(job, run_id, config, spark)
         check_executors(spark)
-        if lightgbm and driver_training.engine() is None:
+        if trains == "synapseml":  # nothing steps in for it
             check_lightgbm(spark)
         if prepare:
             prepare(spark, config)

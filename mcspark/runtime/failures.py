@@ -16,6 +16,7 @@ _LOST = re.compile(
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large|Not enough space")
 _DENIED = re.compile(r"Permission denied|AccessControlException|Read-only file system|AccessDeniedException")
 _CAUSE = re.compile(r"^(?:Caused )?(?:by)?: ([^\n]+)", re.MULTILINE)
+_RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)*(?P<last>\S[^\n]*)")
 _NATIVE = re.compile(
     r"[^\n]*(?:UnsatisfiedLinkError|Could not initialize class com\.microsoft\.(?:ml|azure)|"
     r"This component doesn't currently support)[^\n]*"
@@ -47,9 +48,12 @@ def explained(error: BaseException) -> McsparkError | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """One line on an error that nobody has foreseen: of a Java exception, what caused it in the end."""
+    """One line on an error that nobody has foreseen: of one of Spark's, what caused it in the end."""
     text = str(error).strip()
-    causes = _CAUSE.findall(text) if isinstance(error, SPARK_ERRORS) else []
+    causes: list[str] = []
+    if isinstance(error, SPARK_ERRORS):
+        # What was raised in Python says more than the Java exception that brings the news.
+        causes = [found["last"] for found in _RAISED.finditer(text)] or _CAUSE.findall(text)
     lines = [causes[-1]] if causes else text.splitlines()
     return lines[0].strip()[:500] if lines else type(error).__name__
 

@@ -1,4 +1,4 @@
-"""The SynapseML LightGBM jars: which ones, and the ways a session gets them.
+"""SynapseML's LightGBM in a session: its jars, which ones, and the ways they get there.
 
 In order: classes that are loadable already (`--packages`, `--jars`, baked into the image), a folder named by
 the environment variable `MCSPARK_JARS`, Spark's own resolver. `python -m mcspark.runtime.jars FOLDER` fills
@@ -14,8 +14,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
+import structlog
 from pyspark.sql import SparkSession
 
 from mcspark.engine.classic import class_path, jvm
@@ -25,8 +27,17 @@ from mcspark.runtime import streams
 from mcspark.runtime.causes import advice, telling, unresolved
 from mcspark.runtime.java import ensure_java
 
+log = structlog.get_logger(__name__)
+
 COORDINATE = "com.microsoft.azure:synapseml-lightgbm_2.12:1.1.3"
+FOR = ("3.5", "2.12")
+"""The Spark and the Scala that these jars are for."""
 FOLDER_VARIABLE = "MCSPARK_JARS"
+_WAYS_OUT = (
+    f"set {FOLDER_VARIABLE} to a folder filled by `python -m mcspark.runtime.jars FOLDER` on a machine that "
+    "reaches the repository; pass those jars with --jars; pass --packages, with spark.jars.ivySettings "
+    "naming your own repository; or bake the jars into the image"
+)
 # Training needs four of the 24 artefacts that the coordinate brings; these patterns name the others.
 EXCLUDED = (
     "org.*:*",
@@ -84,6 +95,47 @@ class UnresolvedError(Exception):
     """Why jars could not be fetched, in one line with the mend."""
 
 
+class MissingError(ConfigurationError):
+    """SynapseML cannot be had here; the official LightGBM trains without it.
+
+    Parameters
+    ----------
+    lacking : str
+        What is missing, and the ways to get it.
+    """
+
+    def __init__(self, lacking: str) -> None:
+        super().__init__(
+            f"SynapseML is to train the trees, but {lacking}. Or set calibrator.engine: auto and "
+            "calibrator.training: cells, and the official LightGBM trains where there is no SynapseML."
+        )
+        self.lacking = lacking
+
+
+def lacking() -> str | None:
+    """What the driver lacks of SynapseML, and the ways to get it; None where it has all."""
+    if not _has_package():
+        return "its Python package is not installed on the driver: install mcspark[synapseml]"
+    if not class_path.missing_classes(CLASSES):
+        return None
+    if _is_pinned():
+        return f"its classes are not on the class path. Ways out: {_WAYS_OUT}"
+    spark, scala, _ = jvm.platform()
+    return (
+        f"its classes are not on the class path, and Maven Central has none for Spark {spark} with Scala "
+        f"{scala}: put its maker's jars for that Spark there, by --jars, or by --packages and --repositories"
+    )
+
+
+def _has_package() -> bool:
+    return find_spec("synapse") is not None
+
+
+def _is_pinned() -> bool:
+    """Whether the jars named here are for the running Spark."""
+    return jvm.platform()[:2] == FOR
+
+
 def fetched(coordinate: str, excluded: str) -> list[str]:
     """Let Spark's resolver fetch jars; a repository that never answers ends after a while.
 
@@ -112,16 +164,36 @@ def fetched(coordinate: str, excluded: str) -> list[str]:
     return found
 
 
-def add_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -> None:
-    """Put the LightGBM classes on the class path of the driver and of every executor.
+def offer_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -> None:
+    """Put SynapseML's classes on the class path where they can be had; where not, say why in the log.
 
     Raises
     ------
     ConfigurationError
-        The jars cannot be had; the message names the ways out.
+        The folder that is to hold the jars lacks some, or they are altered.
     """
-    if not class_path.missing_classes(CLASSES):
+    try:
+        add_lightgbm(spark, environ)
+    except MissingError as error:
+        # That this Spark has no SynapseML is as it should be; that its jars cannot be fetched is not.
+        say = log.warning if isinstance(error.__cause__, UnresolvedError) else log.info
+        say("no SynapseML here: the official LightGBM trains on the driver", reason=error.lacking)
+
+
+def add_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -> None:
+    """Put SynapseML's classes on the class path of the driver and of every executor.
+
+    Raises
+    ------
+    MissingError
+        SynapseML cannot be had; the message names the ways out.
+    ConfigurationError
+        The folder that is to hold the jars lacks some, or they are altered.
+    """
+    if (found := lacking()) is None:
         return
+    if not (_has_package() and _is_pinned()):
+        raise MissingError(found)
     folder = environ.get(FOLDER_VARIABLE)
     jars = checked_jars(Path(folder)) if folder else fetched_jars()
     with class_path.shared_with_all_threads(spark):
@@ -136,17 +208,15 @@ def fetched_jars() -> list[Path]:
 
     Raises
     ------
-    ConfigurationError
+    MissingError
         They cannot be had; the message names the ways out.
     """
     try:
         return [Path(path) for path in fetched(COORDINATE, ",".join(EXCLUDED))]
     except UnresolvedError as error:
-        raise ConfigurationError(
-            f"The LightGBM jars ({COORDINATE}) are not on the class path and could not be resolved: {error}. "
-            f"Ways out: set {FOLDER_VARIABLE} to a folder filled by `python -m mcspark.runtime.jars FOLDER` "
-            "on a machine that reaches the repository; pass those jars with --jars; pass --packages, with "
-            "spark.jars.ivySettings naming your own repository; or bake the jars into the image."
+        raise MissingError(
+            f"its jars ({COORDINATE}) are not on the class path and could not be resolved: {error}. "
+            f"Ways out: {_WAYS_OUT}"
         ) from error
 
 

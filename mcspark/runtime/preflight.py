@@ -80,7 +80,7 @@ def check_lightgbm(spark: SparkSession) -> None:
             f"LightGBM's native library does not load on {_where(text)}: {causes[-1].strip()}. It is for "
             "x86-64 with glibc 2.27 or later, and needs libgomp.so.1 (Debian: libgomp1) and a java.io.tmpdir "
             "from which programs may be started (spark.executor.extraJavaOptions=-Djava.io.tmpdir=FOLDER). "
-            "Mend that, or install mcspark[sweep] on the driver, which then trains."
+            "Mend that, or set calibrator.engine: auto, and the official LightGBM trains on the driver."
         ) from error
 
 

@@ -21,7 +21,7 @@ from mcspark.engine.classic import jvm
 from mcspark.engine.classic.store import respect_umask
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.runtime import formats, streams
-from mcspark.runtime.jars import add_lightgbm
+from mcspark.runtime.jars import add_lightgbm, offer_lightgbm
 from mcspark.runtime.java import ensure_java
 from mcspark.runtime.local import LOCAL_DEFAULTS, spark_is_configured
 
@@ -47,7 +47,7 @@ def spark_session(
     app_name: str,
     extra: Mapping[str, str] | None = None,
     *,
-    needs_lightgbm: bool = False,
+    engine: str | None = None,
     features: Sequence[str] = (),
 ) -> SparkSession:
     """The session of this process, made if there is none.
@@ -58,15 +58,16 @@ def spark_session(
         Name in Spark's own pages and logs.
     extra
         More settings, for tools and tests that are their own operator.
-    needs_lightgbm
-        Training needs the LightGBM jars; scoring and audits do not.
+    engine
+        What is to train: ``synapseml`` and ``auto`` add its jars, ``auto`` where they can be had; the
+        official ``lightgbm`` needs none, nor do scoring and audits.
     features
-        Formats and file systems that Spark does not bring, of :data:`mcspark.runtime.formats.FEATURES`.
+        Formats and file systems that Spark does not bring, of :data:`mcspark.runtime.features.FEATURES`.
 
     Raises
     ------
     ConfigurationError
-        No Java, or the jars cannot be had.
+        No Java, or the jars cannot be had that must be there.
     """
     settings = {**CORRECTNESS, **(extra or {})}
     if not streams.submitted():
@@ -84,11 +85,12 @@ def spark_session(
     streams.keep_stdout_clean()
     respect_umask(spark, _umask())
     hide_secrets(spark)
-    if needs_lightgbm:
-        add_lightgbm(spark)
+    if engine in _ADDS:
+        _ADDS[engine](spark)
     return spark
 
 
+_ADDS = {"synapseml": add_lightgbm, "auto": offer_lightgbm}
 _HIDDEN_IN_PLANS = "spark.sql.redaction.string.regex"
 
 

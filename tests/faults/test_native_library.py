@@ -1,4 +1,4 @@
-"""SynapseML's native library does not load: the driver trains on the cells, and says so."""
+"""SynapseML cannot train here: the driver does, on the cells, and says so; unless SynapseML was asked for."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from pathlib import Path
 import lightgbm
 import pytest
 
-from mcspark.ml import training
 from mcspark.ml.trees import SynapseTrainer
+from mcspark.runtime import jars
+
+OFFICIAL = f"lightgbm {lightgbm.__version__} on the driver"
 
 
 def test_the_driver_trains_and_the_manifest_names_it(strange):
     done = strange.child.jobs[0]
     assert done.exit_code == 0, (done.summary, strange.child.log[-3000:])
-    engine = f"lightgbm {lightgbm.__version__} on the driver"
-    assert done.summary["engine"] == engine
+    assert done.summary["engine"] == OFFICIAL
     manifest = json.loads(Path(done.summary["paths"]["manifest"].removeprefix("file:")).read_text())
-    assert manifest["engine"] == engine
+    assert manifest["engine"] == OFFICIAL
     assert "SynapseML does not load: the driver trains on the cells" in done.log
     assert "UnsatisfiedLinkError" in done.log
     assert done.summary["stages"][0]["trees"] > 0
@@ -28,7 +29,7 @@ def test_the_driver_trains_and_the_manifest_names_it(strange):
     assert after["loss"] < before["loss"]
 
 
-def test_without_the_official_library_it_is_a_configuration_error(spark, world, monkeypatch):
+def test_where_synapse_is_asked_for_nothing_steps_in(spark, world, monkeypatch):
     from py4j.protocol import Py4JJavaError
 
     class BrokenError(Py4JJavaError):
@@ -42,10 +43,10 @@ def test_without_the_official_library_it_is_a_configuration_error(spark, world, 
         raise BrokenError
 
     monkeypatch.setattr(SynapseTrainer, "__call__", broken)
-    monkeypatch.setattr(training.driver_training, "engine", lambda: None)
-    done = world.refused("native LightGBM does not load here", code=2, job="calibrate")
+    asked = {"calibrator": {"engine": "synapseml"}}
+    done = world.refused("native LightGBM does not load here", code=2, job="calibrate", **asked)
     assert "libgomp.so.1: no such file" in done.error
-    assert "mcspark[sweep]" in done.error
+    assert "set calibrator.engine: auto" in done.error
 
 
 def test_synapse_is_named_where_it_trains(world):
@@ -54,11 +55,53 @@ def test_synapse_is_named_where_it_trains(world):
 
 def test_the_official_library_trains_where_it_is_asked_for(world):
     done = world.ran("calibrate", calibrator={"engine": "lightgbm"})
-    assert done.summary["engine"] == f"lightgbm {lightgbm.__version__} on the driver"
+    assert done.summary["engine"] == OFFICIAL
     by_synapse = world.ran("calibrate")
     assert done.summary["stages"] == by_synapse.summary["stages"]
     one, other = (d.summary["metrics"]["after"]["loss"] for d in (done, by_synapse))
     assert one == pytest.approx(other, abs=1e-6)  # LightGBM 4 and 3.3
+
+
+@pytest.fixture
+def no_jars(monkeypatch):
+    """A session without SynapseML's classes, whose jars nobody can fetch."""
+
+    def fetched(*_):
+        raise jars.UnresolvedError("SSLHandshakeException: the certificate there is not trusted")
+
+    monkeypatch.setattr(jars, "fetched", fetched)
+    monkeypatch.setattr(jars.class_path, "missing_classes", list)
+    monkeypatch.setattr(jars, "_is_pinned", lambda: True)
+    monkeypatch.delenv(jars.FOLDER_VARIABLE, raising=False)
+
+
+def test_jars_that_cannot_be_had_leave_the_official_library(world, no_jars):
+    done = world.ran("calibrate")
+    assert done.summary["engine"] == OFFICIAL
+    (line,) = [line for line in done.log.splitlines() if "no SynapseML here" in line]
+    assert "the official LightGBM trains on the driver" in line
+    assert "the certificate there is not trusted" in line
+    assert "warning" in line
+
+
+@pytest.mark.parametrize("asked", [{"engine": "synapseml"}, {"training": "rows"}])
+def test_jars_that_cannot_be_had_end_the_run_that_needs_them(world, no_jars, asked):
+    done = world.refused("SynapseML is to train .* is not trusted", code=2, job="calibrate", calibrator=asked)
+    assert "calibrator.engine: auto" in done.error
+
+
+def test_a_spark_that_synapse_has_no_jars_for_says_so(world, no_jars, monkeypatch):
+    monkeypatch.setattr(jars, "_is_pinned", lambda: False)
+    done = world.ran("calibrate")
+    assert done.summary["engine"] == OFFICIAL
+    assert "Maven Central has none for Spark" in done.log
+    asked = {"calibrator": {"engine": "synapseml"}}
+    world.refused("put its maker's jars for that Spark there", code=2, job="calibrate", **asked)
+
+
+def test_a_folder_that_lacks_jars_is_a_mistake_whatever_the_engine(world, no_jars, monkeypatch, tmp_path):
+    monkeypatch.setenv(jars.FOLDER_VARIABLE, str(tmp_path))
+    world.refused("4 of the 4 needed are missing", code=2, job="calibrate")
 
 
 def test_files_are_for_whom_the_umask_says(strange):

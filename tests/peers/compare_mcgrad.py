@@ -31,7 +31,7 @@ from mcspark.core.cells.levels import ScoreBins, base_levels
 from mcspark.core.metrics.metrics import measure
 from mcspark.ml.groups import category_name, with_categories, with_signature, word_names
 from mcspark.ml.multicalibrator import MulticalibratorModel
-from mcspark.pipelines.calibrate import calibrate, needs_lightgbm
+from mcspark.pipelines.calibrate import calibrate, engine
 from mcspark.pipelines.run import Run, new_run_id
 from mcspark.runtime.logs import configure_logs
 from mcspark.runtime.session import spark_session
@@ -46,7 +46,7 @@ def main() -> None:
         config = load_config(options.config, options.set)
     else:
         config = default_run.configuration(options.set)
-    spark = spark_session("mcspark beside mcgrad", needs_lightgbm=needs_lightgbm(config))
+    spark = spark_session("mcspark beside mcgrad", engine=engine(config))
     if not options.config:
         default_run.prepare(spark, config)
     run = Run("calibrate", new_run_id("calibrate"), config, spark)

@@ -72,17 +72,27 @@ def resolver_output() -> Iterator[list[str]]:
     """Collect what the resolver prints within the block; the list is filled when the block ends."""
     jvm = running()
     heard: list[str] = []
-    ours, before = None, None
-    with suppress(Py4JError, TypeError):  # another version of Spark may print elsewhere
-        utils = jvm.org.apache.spark.deploy.SparkSubmitUtils
-        before = utils.printStream()
-        ours = jvm.java.io.ByteArrayOutputStream()
-        both = jvm.org.apache.commons.io.output.TeeOutputStream(before, ours)
-        getattr(utils, "printStream_$eq")(jvm.java.io.PrintStream(both, True))
+    printer = _printer()
+    if printer is None:
+        yield heard
+        return
+    before = printer.printStream()
+    ours = jvm.java.io.ByteArrayOutputStream()
+    both = jvm.org.apache.commons.io.output.TeeOutputStream(before, ours)
+    getattr(printer, "printStream_$eq")(jvm.java.io.PrintStream(both, True))
     try:
         yield heard
     finally:
-        if ours is not None and before is not None:
-            with suppress(Py4JError, TypeError):
-                getattr(utils, "printStream_$eq")(before)
-                heard.append(str(ours.toString()))
+        with suppress(Py4JError):
+            getattr(printer, "printStream_$eq")(before)
+            heard.append(str(ours.toString()))
+
+
+def _printer() -> Any:
+    """Whose stream the resolver prints to, in Spark 3 or in Spark 4; None in one that prints elsewhere."""
+    deploy = running().org.apache.spark.deploy
+    for printer in (deploy.SparkSubmitUtils, deploy.SparkSubmit):
+        with suppress(Py4JError, TypeError):
+            printer.printStream()
+            return printer
+    return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyspark
 from pyspark import SparkConf, SparkContext
 
 
@@ -15,6 +16,34 @@ def start(settings: Mapping[str, str] | None = None) -> None:
     """
     conf = SparkConf(loadDefaults=False).setAll(list((settings or {}).items()))
     SparkContext._ensure_initialized(conf=conf)
+
+
+class Platform(NamedTuple):
+    """Which build of Spark it is: what jars must be made for.
+
+    Attributes
+    ----------
+    spark, scala : str
+        To the second place, such as ``3.5`` and ``2.12``.
+    hadoop : str
+        In full, such as ``3.3.4``.
+    """
+
+    spark: str
+    scala: str
+    hadoop: str
+
+
+def platform() -> Platform:
+    """Of the JVM that runs."""
+    jvm = running()
+    scala = str(jvm.scala.util.Properties.versionNumberString())
+    hadoop = str(jvm.org.apache.hadoop.util.VersionInfo.getVersion())
+    return Platform(_minor(pyspark.__version__), _minor(scala), hadoop)
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
 
 
 def has_session() -> bool:

@@ -118,7 +118,6 @@ def test_a_benchmark_with_a_wrong_answer_is_an_error(spark, tmp_path, monkeypatc
         "rows": 1,
         "trees": 1,
         "repeats": 1,
-        "skipped": {},
         "costs": {},
         "stages": {},
         "quality": [],

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mcspark.config import Config
-from mcspark.errors import ConfigurationError, ContractError
+from mcspark.errors import ContractError
 from mcspark.ml import tuning
 from mcspark.pipelines import compare as job
 from mcspark.pipelines.comparison_page import figure, mc_tables, saturation_table, smece_table
@@ -232,9 +232,3 @@ def test_a_table_without_test_rows_is_refused(spark, folder):
     plain["split"] = {"test": 1e-9}
     with pytest.raises(ContractError, match="in and outside the test split"):
         job.compare(run_of(spark, plain, "compare-none"))
-
-
-def test_a_missing_engine_is_refused(spark, folder, monkeypatch):
-    monkeypatch.setattr(job.driver_training, "engine", lambda: None)
-    with pytest.raises(ConfigurationError, match="not installed on the driver"):
-        job.compare(run_of(spark, plain_config(folder), "compare-engine"))

@@ -36,7 +36,7 @@ def main() -> None:
     configure_logs("json", run_id="probe")
     spark, code, summary = None, options.exit_code, {}
     try:
-        spark = spark_session("probe", needs_lightgbm=options.lightgbm)
+        spark = spark_session("probe", engine="synapseml" if options.lightgbm else None)
         if options.preflight:
             check_executors(spark)
             if options.lightgbm:

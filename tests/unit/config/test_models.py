@@ -34,7 +34,7 @@ def test_defaults():
     assert calibrator == {
         "method": "trees", "learning_rate": 0.1, "feature_fraction": 1.0, "max_trees": 5000,
         "early_stopping_rounds": 50, "link": "identity", "rounds": 1, "training": "cells", "score_bins": 255,
-        "min_rows_in_leaf": 20, "seed": 1, "refit": False, "timeout_seconds": 3600, "engine": "synapseml",
+        "min_rows_in_leaf": 20, "seed": 1, "refit": False, "timeout_seconds": 3600, "engine": "auto",
     }  # fmt: skip
     assert plain["evaluation"] == {
         "levels": [10, 20, 30, 50, 75, 100], "draws": 200, "seed": 1, "min_group_rows": 2,
@@ -287,7 +287,7 @@ REFUSED = [
         "calibrator.engine",
         "grows trees from cells alone; set calibrator.training: cells",
     ),
-    ({"calibrator": {"engine": "LightGBM"}}, "calibrator.engine", "must be synapseml | lightgbm"),
+    ({"calibrator": {"engine": "LightGBM"}}, "calibrator.engine", "must be auto | synapseml | lightgbm"),
     ({"calibrator": {"refit": 1}}, "calibrator.refit", "must be true or false, without quotes"),
     ({"calibrator": {"timeout_seconds": 0}}, "calibrator.timeout_seconds", "must be at least 1"),
     ({"calibrator": {"lsboost": {"depth": 3}}}, "calibrator.lsboost.depth", "must be at most 2"),

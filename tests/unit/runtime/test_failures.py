@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PythonException
 
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.failures import explained, native_failure, reason_of
@@ -92,3 +92,37 @@ def test_what_is_not_known_is_not_explained(error):
 ])  # fmt: skip
 def test_a_native_library_that_does_not_load(text):
     assert native_failure(JavaError(text)) == f": {text}"
+
+
+PYTHON = """
+  An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "/tmp/x.py", line 3, in <lambda>
+    1 / 0
+    ~~^~~
+ZeroDivisionError: division by zero
+"""
+JAVA_4 = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times: org.apache.spark.\
+PythonException: Traceback (most recent call last):
+  File "/tmp/x.py", line 3, in <lambda>
+KeyError: 'a'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/tmp/x.py", line 5, in <lambda>
+ValueError: no such key
+
+\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+Caused by: java.lang.IllegalStateException: what Java says of it
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [(PYTHON, "ZeroDivisionError: division by zero"), (JAVA_4, "ValueError: no such key")],
+)
+def test_of_a_failure_in_python_the_reason_is_what_was_raised_last(text, reason):
+    assert reason_of(PythonException(text)) == reason
+    assert reason_of(JavaError(text)) == reason

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from mcspark.config import Config
+from mcspark.engine.classic.jvm import Platform
 from mcspark.errors import ConfigurationError
 from mcspark.runtime import formats
-from mcspark.runtime.formats import FEATURES, Feature, checked_jars, features_of, main, prepare
+from mcspark.runtime.features import FEATURES, Build, Feature, features_of
+from mcspark.runtime.formats import checked_jars, main, prepare
+
+SPARK_3 = Platform("3.5", "2.12", "3.3.4")
+SPARK_4 = Platform("4.1", "2.13", "3.4.2")
 
 
 def config(**sections: Any) -> Config:
@@ -41,7 +46,9 @@ def test_nothing_is_prepared_for_nothing() -> None:
 def test_jars_of_a_folder_are_checked(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {"one": b"1", "two": b"2"}
     jars = {hashlib.sha256(text).hexdigest(): name for name, text in texts.items()}
-    monkeypatch.setitem(formats.FEATURES, "toy", Feature("a:b:1", "", jars, "a.B"))
+    builds = {"Spark 3.5 with Scala 2.12": Build("a:b:1", jars)}
+    monkeypatch.setitem(formats.FEATURES, "toy", Feature("", builds, "a.B"))
+    monkeypatch.setattr(formats.jvm, "platform", lambda: SPARK_3)
     (tmp_path / "renamed.jar").write_bytes(b"1")
     (tmp_path / "other.jar").write_bytes(b"3")
     with pytest.raises(ConfigurationError, match=r"lacks two.*mcspark\.runtime\.formats .* toy"):
@@ -54,3 +61,23 @@ def test_jars_of_a_folder_are_checked(tmp_path: Any, monkeypatch: pytest.MonkeyP
 def test_usage_of_the_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert " ".join(FEATURES) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize("platform", [SPARK_3, SPARK_4])
+def test_each_build_of_spark_gets_jars_of_its_own(name: str, platform: Platform) -> None:
+    build = FEATURES[name].build_for(platform)
+    assert build is not None
+    if name == "s3":
+        assert build.coordinate.endswith(platform.hadoop)
+    else:
+        assert f"_{platform.scala}:" in build.coordinate
+    assert all(len(digest) == 64 for digest in build.jars)
+
+
+def test_a_build_of_spark_without_known_jars_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats.jvm, "platform", lambda: Platform("3.5", "2.13", "3.3.6"))
+    with pytest.raises(
+        ConfigurationError, match=r"delta .* Scala 2\.13 .* but for Spark 3\.5 with Scala 2\.12 and"
+    ):
+        formats.build_of("delta")
