@@ -92,6 +92,11 @@ class Spreads:
         grids = {key[3] for key in self._found if key[1:3] == (method, metric)}
         return tuple(m for m in (None, *self.grids) if m in grids)
 
+    def seeing(self, task: str) -> tuple[int, ...]:
+        """The grids that are not blind to the scores of a task."""
+        lead = self.leads[task]
+        return tuple(m for m in self.grids if lead is None or m not in lead.blind_grids)
+
 
 def _lead(rows: Sequence[ResultRow]) -> Lead | None:
     """What to rank the methods by, for the scores before; None where no row tells."""
@@ -205,7 +210,8 @@ def figure(rows: Sequence[ResultRow]) -> str:
     """Figure 2 of the paper as SVG: MC error against the number of non-empty level sets, one panel a task.
 
     Points are means over the partitions, bands one standard deviation to either side. The dotted line is the
-    noise floor: what the best method would show by chance if its scores were perfectly calibrated.
+    noise floor: what the best method would show by chance if its scores were perfectly calibrated. Grids that
+    are blind to the scores are left out: what they show has nothing to do with a method.
     """
     import matplotlib as mpl  # noqa: PLC0415  (slow to import, and only this job draws)
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -220,17 +226,22 @@ def figure(rows: Sequence[ResultRow]) -> str:
             for method in found.methods:
                 _draw(panel, found, task, method)
             _draw_floor(panel, found, task)
+            if task in found.blind:
+                left_out = ", ".join(map(str, found.blind[task].blind_grids))
+                panel.text(0.5, 0.98, f"left out as blind: {left_out} levels", ha="center", va="top",
+                           fontsize=9, transform=panel.transAxes)  # fmt: skip
             panel.set(title=task, xlabel="non-empty level sets", ylim=(0, None))
             panel.grid(alpha=0.25)
         panels[0].set_ylabel("multicalibration error")
-        panels[0].legend(frameon=False)
+        if drawn := [panel for panel in panels if panel.get_legend_handles_labels()[0]]:
+            drawn[0].legend(frameon=False)
         drawing.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
 def _draw(panel: Any, found: Spreads, task: str, method: str) -> None:
     points = []
-    for m in found.grids:
+    for m in found.seeing(task):
         error, sets = found.get(task, method, "mc_error", m), found.get(task, method, "level_sets", m)
         if error is not None and sets is not None:
             points.append((sets.mean, error.mean, error.sd or 0.0))
@@ -243,7 +254,7 @@ def _draw(panel: Any, found: Spreads, task: str, method: str) -> None:
 def _draw_floor(panel: Any, found: Spreads, task: str) -> None:
     method = "trees" if "trees" in found.methods else found.methods[-1]
     points = []
-    for m in found.grids:
+    for m in found.seeing(task):
         floor, sets = found.get(task, method, "noise_floor", m), found.get(task, method, "level_sets", m)
         if floor is not None and sets is not None:
             points.append((sets.mean, floor.mean))

@@ -64,7 +64,7 @@ class Change:
     stage : str
         Which score of the earlier run: ``before`` or ``after``.
     mc_error : mapping of int to ErrorChange
-        By grid that both runs have measured.
+        By grid that both runs have measured, and that is blind to neither score.
     """
 
     against: str
@@ -118,7 +118,9 @@ def change_since(now: MetricsTable, then: MetricsTable, against: str, stage: str
 
 def _score_distance(now: MetricsTable, then: MetricsTable, stage: str) -> float | None:
     new, old = now.level_shares(BEFORE), then.level_shares(stage)
-    common = set(new) & set(old)
+    # Where both scores fill the same level, their distributions look alike whatever they are.
+    alike = {m for m, _ in now.blind(BEFORE).items() & then.blind(stage).items()}
+    common = (set(new) & set(old)) - alike
     if not common:
         return None
     # Runs that lead with one grid are compared on it; else the finest that both know tells the most.
@@ -141,7 +143,8 @@ def _share_change(
 
 def _error_changes(now: MetricsTable, then: MetricsTable, stage: str) -> dict[int, ErrorChange]:
     changes = {}
-    for m in (m for m in now.grids if m in then.grids):
+    blind = {*now.blind(BEFORE), *then.blind(stage)}
+    for m in (m for m in now.grids if m in then.grids and m not in blind):
         new, old = now.value(BEFORE, "mc_error", m), then.value(stage, "mc_error", m)
         if new is None or old is None:
             continue
@@ -162,7 +165,12 @@ def too_far(limits: Drift, change: Change) -> list[str]:
     problems = []
     distance, share = change.score_distance, change.share_change
     if limits.max_score_distance is not None and distance is None:
-        problems.append(_unmeasured("max_score_distance", "both runs need held-out rows and one grid"))
+        problems.append(
+            _unmeasured(
+                "max_score_distance",
+                "both runs need held-out rows and one grid that sees their scores (see evaluation.levels)",
+            )
+        )
     elif distance is not None and distance > _limit(limits.max_score_distance):
         problems.append(
             f"the scores are distributed otherwise: distance {distance:.4f}, allowed "
@@ -177,7 +185,12 @@ def too_far(limits: Drift, change: Change) -> list[str]:
         )
     if limits.mc_error_must_hold:
         if not change.mc_error:
-            problems.append(_unmeasured("mc_error_must_hold", "both runs need an MC error on one grid"))
+            problems.append(
+                _unmeasured(
+                    "mc_error_must_hold",
+                    "both runs need an MC error on one grid that sees their scores (see evaluation.levels)",
+                )
+            )
         problems += [
             f"the MC error at {m} levels is {e.now:.5f} and was {e.then:.5f}, beyond the intervals of both"
             for m, e in change.mc_error.items()
@@ -212,7 +225,7 @@ def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTabl
         }  # fmt: skip
     else:
         origin = _of_model(spark, against)
-    if not isinstance(origin["metrics"], str):
+    if not isinstance(origin["metrics"], str) or not origin["metrics"].strip("/"):
         raise ContractError(f"{against}: this run has left no metrics to compare with; name one that has")
     if HIDDEN in origin["metrics"]:
         raise ContractError(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from mcspark.core.metrics.lead import FullestLevel, Lead
+from mcspark.core.metrics.lead import BLIND_SHARE, FullestLevel, Lead
 from mcspark.core.metrics.metrics import Metrics
 
 COLUMNS = ("split", "stage", "metric", "group", "levels", "value", "level")
@@ -87,6 +87,12 @@ class MetricsTable:
         found = Lead.among(self.grids, fullest)
         shown = self.frame.loc[self.frame["metric"] == "level_rows", "levels"]
         return found if shown.empty else Lead(int(shown.iloc[0]), found.blind)
+
+    def blind(self, stage: str) -> dict[int, int]:
+        """The grids that are blind to this score, and the level that holds nearly all of it."""
+        fullest = self.rows(stage, "fullest_level_share")
+        found = fullest.loc[fullest["value"] >= BLIND_SHARE, ["levels", "level"]].to_numpy()
+        return {int(m): int(level) for m, level in found}
 
     def rows(self, stage: str, metric: str) -> pd.DataFrame:
         """All rows of one metric; none where it was not measured."""

@@ -11,6 +11,7 @@ import pytest
 from mcspark.data.manifest import read_manifest
 from mcspark.errors import ContractError, GateError
 from mcspark.pipelines.audit import audit
+from mcspark.pipelines.drift import earlier_metrics
 
 from .conftest import configuration, population, start, write_tables
 
@@ -78,3 +79,26 @@ def test_an_earlier_run_that_is_not_there(spark, calibrated, tmp_path):
     with pytest.raises(ContractError, match="does not say which run has made the model"):
         audited(spark, calibrated, tmp_path, against=str(tmp_path / "model"))
     assert not (tmp_path / "audited_metrics").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"paths": None}, "has left no metrics"),
+        ({"paths": [1]}, "has left no metrics"),
+        ({"paths": "x"}, "has left no metrics"),
+        ({"paths": {"metrics": [1]}}, "has left no metrics"),
+        ({"paths": {"metrics": ""}}, "has left no metrics"),
+        ({"paths": {"metrics": "/"}}, "has left no metrics"),
+        ({"paths": {"metrics": "a b`; drop"}}, "cannot be read as a table"),
+        ({"run_id": "../x"}, "run id '../x' is not safe as a file name"),
+        ({"run_id": 5}, r"\['run_id'\] of the manifest are of the wrong type"),
+    ],
+)
+def test_a_manifest_that_says_something_else_is_refused_in_a_sentence(
+    spark, calibrated, tmp_path, changed, words
+):
+    manifest = read_manifest(spark, calibrated.summary["paths"]["manifest"])
+    (tmp_path / "m.json").write_text(json.dumps(manifest | changed))
+    with pytest.raises(ContractError, match=words):
+        earlier_metrics(spark, str(tmp_path / "m.json"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcspark.ml.tuning import ResultRow
-from mcspark.pipelines.comparison_page import html, leads, ma_table, markdown, mc_tables
+from mcspark.pipelines.comparison_page import Spreads, figure, html, leads, ma_table, markdown, mc_tables
 
 METHODS = {"none": (0.0490, 0.0020, 0.0065), "trees": (0.0490, 0.0001, 0.0012)}
 
@@ -45,3 +45,10 @@ def test_where_every_grid_sees_nothing_is_said_of_it():
     page = markdown(found, {}, "lightgbm")
     assert "blind" not in page
     assert "Multiaccuracy error of the score" not in page
+
+
+@pytest.mark.parametrize(("share", "left_out"), [(0.6, "20 levels"), (0.999, "20, 75 levels")])
+def test_the_figure_draws_no_blind_grid_and_says_so(share, left_out):
+    found = rows(share)
+    assert Spreads(found).seeing("fraud") == ((75,) if share < 0.95 else ())
+    assert f"left out as blind: {left_out}" in figure(found)

@@ -131,3 +131,31 @@ def test_what_is_no_metrics_table_is_said(how, words):
     frame = table(uniform(), {"A": 1.0}, {10: (0.1, 0.1, 0.1)}).frame
     with pytest.raises(ValueError, match=words):
         MetricsTable(how(frame))
+
+
+def of_scores(*values):
+    """The metrics table of rows with these scores, one group, labels 0."""
+    score = np.concatenate(values)
+    cells = Cells.from_rows(score, score * 0, np.ones((len(score), 1)), bins=ScoreBins(300, (0,) * 300))
+    return MetricsTable(metrics_frame({"before": measure(cells, (20, 75), draws=5, seed=1, min_rows=1)}))
+
+
+def test_grids_that_are_blind_let_nothing_pass():
+    """Scores a fiftieth of what they were: no grid sees it, so no limit holds, and none is said to."""
+    score = np.random.default_rng(1).random(4000) * 0.01
+    change = change_since(of_scores(score / 50), of_scores(score), "r1", "before")
+    assert (change.score_distance, change.mc_error) == (None, {})
+    problems = too_far(Drift(max_score_distance=1, mc_error_must_hold=True), change)
+    assert len(problems) == 2
+    assert all("one grid that sees" in problem for problem in problems)
+
+
+def test_a_grid_that_sees_decides_beside_one_that_is_blind():
+    low, high = np.full(3900, 0.01), np.full(3900, 0.04)
+    then, now = of_scores(low, np.full(100, 0.5)), of_scores(high, np.full(100, 0.5))
+    change = change_since(now, then, "r1", "before")
+    assert change.score_distance == pytest.approx(0.975, abs=0.001)
+    assert change.mc_error == {}  # at 75 levels each of the two scores is in one level
+    spread = np.random.default_rng(2).random(4000) * 0.04
+    seen = change_since(of_scores(spread), of_scores(spread), "r1", "before")
+    assert set(seen.mc_error) == {75}
