@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from mcspark.core.cells.cells import LEAST_TOTAL
 from mcspark.data.contract import CLIPPED, FAULTS, NEGATIVE, REASONS, SPELLINGS, TEXTS, bit, finite, judged
 from mcspark.data.names import shown
 from mcspark.data.rejection import (
@@ -235,9 +236,13 @@ def _refuse_heaviest(report: RowReport, df: DataFrame, scored: ScoredTable, sour
     """Refuse weights of which a few rows have so much that the others say nothing."""
     if not scored.weight or report.positive <= 2 * _LEAST_EFFECTIVE or not report.heaviest:
         return
+    if not report.weight < 1 / LEAST_TOTAL:
+        return  # whoever needs a sum of such weights refuses them
     share = report.heaviest / report.weight
-    # Squares may be too large for a double; one row's share bounds the effective rows too.
-    effective = min(report.weight / (report.weight_sq / report.weight), 1 / share**2)
+    effective = 1 / share**2  # at the most
+    # Squares may be too large for a double, or too small.
+    if LEAST_TOTAL < report.weight_sq < 1 / LEAST_TOTAL:
+        effective = min(report.weight / (report.weight_sq / report.weight), effective)
     if effective >= _LEAST_EFFECTIVE:
         return
     heavy = df.where((column(FAULTS) == 0) & (column(scored.weight) == report.heaviest))

@@ -15,7 +15,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.core.cells.cells import SUMS, Cells, Role
+from mcspark.core.cells.cells import LEAST_TOTAL, SUMS, Cells, Role
 from mcspark.core.cells.groups import Family, FittedGroups, distinct_rows
 from mcspark.core.cells.levels import MAX_DEPTH, IntArray, ScoreBins
 from mcspark.engine.choice import engine_of
@@ -33,7 +33,6 @@ _SUM_BITS = 60
 
 _PLACE, _SPREAD = "__place", "__spread"
 _ROLES = tuple(role.name for role in Role)
-_LEAST_TOTAL = 1e-250
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class FixedPoint:
             raise ContractError(
                 "no labelled row has any weight: there is nothing to measure or to learn from"
             )
-        if not all(_LEAST_TOTAL < total < 1 / _LEAST_TOTAL for total in (weight, weight_sq)):
+        if not all(LEAST_TOTAL < total < 1 / LEAST_TOTAL for total in (weight, weight_sq)):
             raise ContractError(
                 f"the weights sum to {weight:g} and their squares to {weight_sq:g}, which is out of range; "
                 "divide the weights by their mean"

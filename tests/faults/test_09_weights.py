@@ -87,3 +87,12 @@ def test_weights_of_any_range_give_numbers(world):
     for level in found["by_level"].values():
         assert level["mc_error"] > 0
         assert level["noise_floor"] > 0
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-170, 1e160, 1e306])
+def test_weights_that_no_sum_can_hold_are_refused_with_the_mend(world, weight):
+    """Scoring sums no weights, and has no reason to refuse them."""
+    world.change("scored", lambda t: t.assign(w=weight))
+    world.refused("which is out of range; divide the weights by their mean", job="audit")
+    if weight == 5e-324:
+        world.ran("score")

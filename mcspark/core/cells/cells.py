@@ -20,6 +20,9 @@ class Role(IntEnum):
     test = 2
 
 
+LEAST_TOTAL = 1e-250
+"""Sums of weights, and of their squares, below this or above its inverse are out of range."""
+
 SUMS = ("n", "weight", "weight_sq", "score", "label", "score_sq", "label_sq", "score_label")
 """The sums of a cell, in order: rows, Σw, Σw², Σw·f, Σw·y, Σw·f², Σw·y², Σw·f·y."""
 
