@@ -10,6 +10,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
 _TABLE_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*\Z")
+_ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//[^/]*)?/*")
+_FILE_HOST = re.compile(r"file://[^/]+", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})\Z|(\d{4})(\d{2})(\d{2})\Z", re.ASCII)
 _DATE_KEYS = ("ds", "date")
 # What Hive-style folder names write as %XX: two writers could name one partition differently.
@@ -105,7 +107,22 @@ def check_path(path: str) -> str:
         raise ValueError("a path begins or ends with a space or holds a control character; remove it")
     if mark := unrendered(path):
         raise ValueError(f"{mark!r} in a path is a template left unrendered; render it before the job")
+    if path.partition("/")[0] == "~":
+        raise ValueError("'~' is not replaced by the home folder here; write its name in full")
+    if host := _FILE_HOST.match(path):
+        raise ValueError(f"{host[0]} names a host; write a file of this machine as file:///folder")
     return path
+
+
+def check_written(path: str) -> str:
+    """A path of what a job writes: also ``ValueError`` without a name of its own at the end.
+
+    Other tables lie beside it, under names made from its own.
+    """
+    checked = check_path(path)
+    if _ROOT.fullmatch(path) or path.rstrip("/").rpartition("/")[2] in ("", ".", ".."):
+        raise ValueError("has no name of its own at the end; name a folder or file, such as …/calibrated")
+    return checked
 
 
 def check_partition_value(key: str, value: str) -> str:

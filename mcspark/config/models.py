@@ -13,7 +13,7 @@ from mcspark.config.calibrator import Calibrator, Split
 from mcspark.config.groups import Groups
 from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.secrets import redact
-from mcspark.config.section import AsTuple, Path, Section, Seed, repeated
+from mcspark.config.section import AsTuple, Section, Seed, Written, repeated
 from mcspark.config.tables import AttributeTable, Output, ScoredTable
 from mcspark.errors import ConfigurationError
 
@@ -59,19 +59,19 @@ class Evaluation(Section):
 class Model(Section):
     """Where the fitted calibrator is kept."""
 
-    path: Path = Field(description="Folder of the model.")
+    path: Written = Field(description="Folder of the model.")
 
 
 class Report(Section):
     """Where the report goes."""
 
-    path: Path = Field(description="HTML file of the report.")
+    path: Written = Field(description="HTML file of the report.")
 
 
 class CompareOutput(Section):
     """Where the comparison goes."""
 
-    path: Path = Field(description="Folder for results.parquet, compare.md and compare.html.")
+    path: Written = Field(description="Folder for results.parquet, compare.md and compare.html.")
 
 
 def _same_keys(tables: tuple[AttributeTable, ...], info: ValidationInfo) -> tuple[AttributeTable, ...]:

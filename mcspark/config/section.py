@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from mcspark.identifiers import check_column, check_path, check_table, folded
+from mcspark.identifiers import check_column, check_path, check_table, check_written, folded
 
 
 class Section(BaseModel):
@@ -53,6 +53,9 @@ AsTuple = BeforeValidator(_as_tuple)
 Column = Annotated[str, AfterValidator(check_column)]
 Columns = Annotated[tuple[Column, ...], AsTuple, AfterValidator(_unique_columns)]
 Path = Annotated[str, AfterValidator(check_path)]
+Written = Annotated[str, AfterValidator(check_written)]
+"""A path of what a job writes."""
+
 TableName = Annotated[str, AfterValidator(check_table)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]

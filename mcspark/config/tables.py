@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from mcspark.config.csv_text import CsvText
-from mcspark.config.section import Column, Columns, Path, Section, TableName
+from mcspark.config.section import Column, Columns, Path, Section, TableName, Written
 from mcspark.identifiers import check_identifier, check_partition_value, folded
 
 ADDED_COLUMNS = ("calibrated_score", "split")
@@ -163,6 +163,7 @@ class AttributeTable(Source):
 class Output(Partitioned):
     """Where the calibrated scores go."""
 
+    path: Written | None = Field(None, description="Folder; any scheme Spark knows (s3a:// hdfs:// …).")
     format: OutputFormat = Field("parquet", description="Format of the output.")
     replace_all: bool = Field(
         False,

@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 from mcspark.identifiers import (
     check_identifier,
     check_partition_value,
+    check_path,
     check_run_id,
+    check_written,
     quote_identifier,
     quote_table,
 )
@@ -96,3 +98,28 @@ def test_refused_partition_values(key, value, words):
         check_partition_value(key, value)
     assert words in str(caught.value)
     assert str(caught.value).startswith(f"partition {key}=")
+
+
+@pytest.mark.parametrize(
+    "path", [".", "./", "..", "a/.", "a/..", "/", "//", "file:/", "file:///", "s3a://bucket", "s3a://bucket/"]
+)
+def test_what_is_written_has_a_name_of_its_own(path):
+    """Its companions are named after it: ``._rejected`` is hidden, ``bucket_rejected`` another bucket."""
+    with pytest.raises(ValueError, match="has no name of its own at the end"):
+        check_written(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "./a", "/a//", "../a", "file:/a", "file:///a", "s3a://bucket/a", "hdfs:///a"]
+)
+def test_a_path_with_a_name_may_be_written(path):
+    assert check_written(path) == path
+
+
+def test_paths_that_mean_something_else_than_they_seem():
+    with pytest.raises(ValueError, match="'~' is not replaced by the home folder"):
+        check_path("~/scored")
+    with pytest.raises(
+        ValueError, match="file://data names a host; write a file of this machine as file:///"
+    ):
+        check_path("file://data/scored")
