@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from mcspark.data.rejection import DECIMAL_COMMA
-from mcspark.identifiers import quote_identifier
-from mcspark.runtime.columns import column
+from mcspark.runtime.columns import as_double, column
 
 if TYPE_CHECKING:
     from mcspark.config import ScoredTable
@@ -83,22 +82,24 @@ def apply_row_rules(
     clipped: list[Column] = []
     negative = F.lit(False)
 
-    score = _number(scored.score)
+    types = {f.name: f.dataType for f in df.schema.fields}
+    score = as_double(scored.score, types.get(scored.score))
     values[scored.score] = _within_range(score)
-    faults |= {"score_null": column(scored.score).isNull()} | _value_faults("score", scored.score)
+    faults |= {"score_null": column(scored.score).isNull()} | _value_faults("score", scored.score, score)
     faults["score_out_of_range"] = _outside(score)
     clipped.append(_is_noise(score))
     if with_label and scored.label:
-        label = _number(scored.label)
+        label = as_double(scored.label, types.get(scored.label))
         values[scored.label] = _within_range(label)
         if judge_label:
-            faults |= _value_faults("label", scored.label)
+            faults |= _value_faults("label", scored.label, label)
             faults["label_out_of_range"] = _outside(label)
         clipped.append(_is_noise(label))
     if scored.weight:
-        values[scored.weight] = _number(scored.weight)
-        faults |= {"weight_null": column(scored.weight).isNull()} | _value_faults("weight", scored.weight)
-        negative = F.coalesce(_number(scored.weight) < 0, F.lit(False))
+        weight = values[scored.weight] = as_double(scored.weight, types.get(scored.weight))
+        faults |= {"weight_null": column(scored.weight).isNull()}
+        faults |= _value_faults("weight", scored.weight, weight)
+        negative = F.coalesce(weight < 0, F.lit(False))
     bits = [F.when(fault, F.lit(bit(reason))).otherwise(F.lit(0)) for reason, fault in faults.items()]
     passed = [name for name in dict.fromkeys((*scored.key, *keep)) if name not in values]
     return df.select(
@@ -130,13 +131,7 @@ def _any(conditions: Iterable[Column]) -> Column:
     return reduce(lambda one, other: one | other, conditions)
 
 
-def _number(name: str) -> Column:
-    # A text that is no number becomes null in every ANSI mode, and is a fault of its own.
-    return F.expr(f"try_cast({quote_identifier(name)} as double)")
-
-
-def _value_faults(what: str, name: str) -> dict[str, Column]:
-    value = _number(name)
+def _value_faults(what: str, name: str, value: Column) -> dict[str, Column]:
     return {
         f"{what}_not_numeric": column(name).isNotNull() & value.isNull(),
         f"{what}_nan": F.isnan(value),

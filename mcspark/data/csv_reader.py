@@ -19,9 +19,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 from mcspark.config.csv_text import CsvText
 from mcspark.data.csv_header import HEAD, header_of, refuse_other_headers
 from mcspark.engine.choice import engine_of
-from mcspark.errors import ConfigurationError
-from mcspark.identifiers import quote_identifier
-from mcspark.runtime.columns import column
+from mcspark.errors import ConfigurationError, ContractError
+from mcspark.identifiers import folded
+from mcspark.runtime.columns import as_double, column
 from mcspark.runtime.files import Files
 
 RAW = "__raw_line"
@@ -37,7 +37,7 @@ _JAVA_NAMES = {"utf-8-sig": "UTF-8", "utf-16-le": "UTF-16LE", "utf-16-be": "UTF-
 
 def read_csv(
     spark: SparkSession, path: str, files: Sequence[str], options: CsvText,
-    reader: Callable[[], DataFrameReader], *, guarded: bool = True,
+    reader: Callable[[], DataFrameReader], *, keys: Sequence[str] = (), guarded: bool = True,
 ) -> DataFrame:  # fmt: skip
     """The table with all columns as text, missing values as null.
 
@@ -50,13 +50,15 @@ def read_csv(
     options : CsvText
     reader : callable
         Makes a reader that takes paths as they are written.
+    keys : sequence of str
+        Its partition columns.
     guarded : bool
         Whether a pass that meets a line without trust fails; otherwise :data:`RAW` tells of such lines.
 
     Raises
     ------
     ContractError
-        If a file is no CSV, or two files have other headers.
+        If a file is no CSV, two files have other headers, or a partition column is in the files too.
     ConfigurationError
         If Java does not know the encoding.
     """
@@ -69,6 +71,11 @@ def read_csv(
         for file, head in zip(compared, heads, strict=True)
     ]
     header = refuse_other_headers(headers, path)
+    if twice := [name for name in header if folded(name) in set(map(folded, keys))]:
+        raise ContractError(
+            f"{path}: {twice[0]} is a column of its files and the name of its partition folders; "
+            "leave it out of the files, or name the folders otherwise"
+        )
     quote = options.quote or "\0"
     frame = (
         reader()
@@ -127,13 +134,17 @@ def no_number(name: str) -> Column:
 
 
 def number(name: str) -> Column:
-    """The text of the column as a double, null if it is none, in every ANSI mode."""
-    return F.expr(f"try_cast({quote_identifier(name)} as double)")
+    """The text of the column as a double, null if it is none."""
+    return as_double(name, StringType())
 
 
 def any_of(conditions: Any) -> Column:
     """Whether one of the conditions holds; null is no."""
-    return reduce(lambda one, other: one | other, (F.coalesce(c, F.lit(False)) for c in conditions))
+    found = [F.coalesce(c, F.lit(False)) for c in conditions]
+    while len(found) > 1:  # by halves: a chain over a thousand columns is too deep for Spark
+        pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
+        found = [reduce(lambda one, other: one | other, pair) for pair in pairs]
+    return found[0]
 
 
 def _stop_at(frame: DataFrame, wrong: Column) -> DataFrame:

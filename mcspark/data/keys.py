@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, IntegralType, StringType
+from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, StringType
 
 from mcspark.data.contract import FAULTS, bit
 from mcspark.data.names import shown
@@ -70,9 +70,9 @@ def supersede(df: DataFrame, key: Sequence[str], latest_by: str) -> DataFrame:
     """Mark all rows of a key but the latest as superseded, so that they are counted among the rejected.
 
     The latest row stands even if it has another fault: an older one never takes its place. Rows that tie
-    stay, and :func:`check_unique` refuses them. A null in ``latest_by`` is older than everything. Text, as in
-    CSV, is ordered by what it says: the rows of one key have numbers, or dates and times written year first;
-    a pass over other text fails (:func:`mcspark.data.csv_faults.faults_told`).
+    stay, and :func:`check_unique` refuses them. A null or NaN in ``latest_by`` is older than everything.
+    Text, as in CSV, is ordered by what it says: the rows of one key have numbers, or dates and times written
+    year first; a pass over other text fails (:func:`mcspark.data.csv_faults.faults_told`).
 
     Parameters
     ----------
@@ -90,7 +90,10 @@ def supersede(df: DataFrame, key: Sequence[str], latest_by: str) -> DataFrame:
         mixed = F.max(number.isNotNull()).over(same) & F.max(number.isNull() & time.isNotNull()).over(same)
         order = [number.desc_nulls_last(), time.desc_nulls_last()]
     else:
-        unsorted, mixed, order = F.lit(False), F.lit(False), [column(latest_by).desc_nulls_last()]
+        value = column(latest_by)
+        if isinstance(df.schema[latest_by].dataType, FloatType | DoubleType):
+            value = F.nanvl(value, F.lit(None))  # which Spark holds to be greater than every number
+        unsorted, mixed, order = F.lit(False), F.lit(False), [value.desc_nulls_last()]
     later = F.rank().over(Window.partitionBy(*names).orderBy(*order)) > 1
     old = F.when(later, F.lit(bit("superseded"))).otherwise(F.lit(0))
     stop = F.when(unsorted | mixed, F.raise_error(F.lit(UNSORTABLE)).cast("int"))

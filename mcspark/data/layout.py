@@ -30,6 +30,10 @@ _MACHINERY = re.compile(
 """Names that Spark, Hive, Databricks, macOS and this program give to what is no data."""
 
 
+_OF_URI = re.compile(r"=[^/]*%[89A-Fa-f][0-9A-Fa-f]")
+"""Spark and Hive write letters beyond ASCII as they are; pyarrow writes their bytes."""
+
+
 def is_hidden(name: str) -> bool:
     """Whether readers pass over a file or folder of this name; ``_a=1`` is a partition."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
@@ -109,6 +113,11 @@ def layout_of(table: str, table_format: str, names: Sequence[str]) -> Layout:
             [name for name in seen if keys[name] and "=" not in name.split("/", 1)[0]],
             "have partition folders below a plain one",
             "name the plain folder as the table's path",
+        )
+        problems += _problem(
+            [name for name in seen if _OF_URI.search(name.rpartition("/")[0])],
+            "are in partition folders with letters written as %C3%BC, which Spark reads one by one as Ã¼",
+            "rename the folders, so that their names hold the letters themselves",
         )
     else:
         problems += _problem(

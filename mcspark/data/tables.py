@@ -131,8 +131,11 @@ def _csv(
     spark: SparkSession, path: str, partition: Mapping[str, str], options: CsvText, *, guarded: bool
 ) -> DataFrame:
     with unreadable_is_refused(path), _partition_values_as_text(spark):
-        files = _found(spark, path, "csv", partition).files
-        return read_csv(spark, path, files, options, lambda: literal_reader(spark), guarded=guarded)
+        found = _found(spark, path, "csv", partition)
+        return read_csv(
+            spark, path, found.files, options, lambda: literal_reader(spark),
+            keys=found.keys, guarded=guarded,
+        )  # fmt: skip
 
 
 def _found(spark: SparkSession, path: str, table_format: str, partition: Mapping[str, str]) -> _Found:

@@ -34,8 +34,7 @@ from mcspark.core.cells.groups import (
 )
 from mcspark.core.cells.levels import IntArray
 from mcspark.errors import ContractError
-from mcspark.identifiers import quote_identifier
-from mcspark.runtime.columns import column
+from mcspark.runtime.columns import as_double, column
 from mcspark.runtime.settings import setting
 
 if TYPE_CHECKING:
@@ -129,7 +128,9 @@ class GroupSet:
             fitted = fitted.with_pairs(*signature_weights(frame, fitted, weight), self.min_share)
             _refuse_too_many(fitted)
         if twice := [name for name, n in Counter(fitted.names).items() if n > 1]:
-            raise ContractError(f"two groups have the name {twice[0]!r}; rename the predicate of that name")
+            raise ContractError(
+                f"two groups have the name {twice[0]!r}; rename the predicate, or one of the columns"
+            )
         return fitted
 
     def _no_group(self, shares: list[dict[Category, float]]) -> str:
@@ -287,7 +288,7 @@ def _category(family: Family, kind: DataType | None) -> Column:
         return value.cast("long" if whole else "string")
     if isinstance(kind, StringType):
         # Attributes of a CSV arrive as text; what is no number is in no bin.
-        value = F.expr(f"try_cast({quote_identifier(family.column)} as double)")
+        value = as_double(family.column, kind)
     elif not isinstance(kind, NumericType):
         raise ContractError(
             f"groups over column {family.column!r} need numbers for bins or divide_by, "

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StringType
 
 from mcspark.identifiers import quote_identifier
+
+_NUMBER = r"(?i)\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|nan)\s*"
 
 
 def column(name: str) -> Column:
     """The column of exactly this name: dots, spaces and quotes are part of it."""
     return F.col(quote_identifier(name))
+
+
+def as_double(name: str, kind: DataType | None) -> Column:
+    """The column of this type as a double; null for a text that is no number, in every ANSI mode.
+
+    Java, and with it Spark, also takes ``45D``, ``1f`` and ``0x1p-2`` for numbers. They are codes.
+    """
+    value = F.expr(f"try_cast({quote_identifier(name)} as double)")
+    return F.when(column(name).rlike(f"^{_NUMBER}$"), value) if isinstance(kind, StringType) else value

@@ -153,3 +153,39 @@ def test_a_job_on_csv_tables_refuses_and_publishes_nothing(world, people):
         "groups": {"columns": [{"column": "age", "bins": [0, 40, 120]}], "predicates": []},
     }
     world.refused(r"a\.csv: 1 line\(s\) with age is no number, such as 'x,1,2,old,b'", 3, "audit", **sections)
+
+
+def test_codes_that_java_takes_for_numbers_are_no_numbers(read, spark):
+    """``45D`` and ``0x1p-2`` are codes; only what people write as numbers is one."""
+    told = r"1 line\(s\) with a is no number, such as '1,45D'"
+    with pytest.raises(ContractError, match=told):
+        read("k,a\n1,45D\n2,44\n", numbers=["a"])
+    assert read("k,a\n1, +.5e-1 \n2,-3.\n", numbers=["a"]) == [("1", 0.05), ("2", -3.0)]
+    scored = ScoredTable(path="x", key=["k"], weight="w", format="csv")
+    texts = [
+        ("a", "0.5d", "1", "1"),
+        ("b", "0.5", "1F", "1"),
+        ("c", "0.5", "1", "0x1p0"),
+        ("d", "5e-1", "", "1"),
+    ]
+    ruled = apply_row_rules(
+        spark.createDataFrame(texts, "k string, score string, label string, w string"), scored
+    )
+    assert inspect(ruled, scored).reasons == {
+        "score_not_numeric": 1, "label_not_numeric": 2, "weight_not_numeric": 1
+    }  # fmt: skip
+
+
+def test_a_table_of_many_columns_is_read(read):
+    columns = [f"c{i}" for i in range(1200)]
+    table = read(f"k,{','.join(columns)}\n1,{','.join(['x'] * 1200)}\n")
+    assert table == [("1", *["x"] * 1200)]
+
+
+def test_a_column_that_is_a_partition_folder_too_is_named(spark, tmp_path):
+    (tmp_path / "st=01").mkdir()
+    (tmp_path / "st=01" / "part.csv").write_text("k,St,a\n1,99,x\n")
+    with pytest.raises(
+        ContractError, match="St is a column of its files and the name of its partition folders"
+    ):
+        read_table(spark, AttributeTable(path=str(tmp_path), key=["k"], format="csv"))

@@ -27,6 +27,7 @@ from mcspark.errors import ContractError
         (["ds=1/part-0.parquet", "more/part-1.parquet"], r"such as more/part-1.*outside of the partition"),
         (["ds=1/part-0.parquet", "dt=1/part-1.parquet"], r"such as dt=1/part-1.*other than ds="),
         (["ds=1/part-0.parquet", "ds=1/h=2/part-1.parquet"], r"such as ds=1/part-0.*other than ds=…/h="),
+        (["g=a%20b/part-0.parquet", "g=%C3%BC/part-1.parquet"], r"1 file\(s\), such as g=%C3%BC.*rename the"),
     ],
 )  # fmt: skip
 def test_files_that_would_be_passed_over_refuse_the_table(world, people, names, told):

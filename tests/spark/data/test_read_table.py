@@ -142,7 +142,10 @@ def test_columns_that_differ_in_case_are_refused(spark, tmp_path):
 
 def test_named_tables_and_formats_without_a_reader(spark, tmp_path):
     spark.range(3).withColumnRenamed("id", "k").createOrReplaceTempView("some_table")
-    assert read_table(spark, AttributeTable(table="some_table", key=["k"])).count() == 3
+    try:
+        assert read_table(spark, AttributeTable(table="some_table", key=["k"])).count() == 3
+    finally:
+        spark.catalog.dropTempView("some_table")
     with pytest.raises(ContractError, match=r"nowhere\.at_all: cannot be read"):
         read_table(spark, AttributeTable(table="nowhere.at_all", key=["k"]))
     with pytest.raises(ConfigurationError, match="no reader for this format"):

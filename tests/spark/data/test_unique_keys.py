@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from pyspark.sql import functions as F
 
@@ -73,3 +75,13 @@ def test_a_tie_for_the_latest_is_refused(spark):
     ruled = supersede(apply_row_rules(frame, scored, keep=["at"]), scored.key, "at")
     with pytest.raises(ContractError, match=r"1 key\(s\) \(k\) are on 2 rows, such as \(k='a'\)"):
         check(accepted(ruled), "k")
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_what_is_no_number_is_older_than_every_number(spark, kind):
+    """Spark's own order has NaN behind every number."""
+    scored = ScoredTable(path="x", key=["k"], label=None)
+    rows = [("a", 0.1, math.nan), ("a", 0.2, 1.0), ("b", 0.3, math.inf), ("b", 0.4, math.nan)]
+    frame = spark.createDataFrame(rows, f"k string, score double, at {kind}")
+    ruled = supersede(apply_row_rules(frame, scored, keep=["at"]), scored.key, "at")
+    assert sorted((r["k"], r["score"]) for r in accepted(ruled).collect()) == [("a", 0.2), ("b", 0.3)]
