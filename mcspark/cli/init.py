@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mcspark.config import load_config
 from mcspark.data.csv_sample import with_decimal_commas
@@ -57,9 +58,12 @@ def write_configuration(
         _told_apart(guess_groups(o, roles), [t for t in (table, *others) if t is not o]) for o in others
     ]
     text = _yaml(table, others, roles, [g for found in guesses for g in found])
+    with TemporaryDirectory() as folder:  # what no job takes is not written
+        trial = Path(folder) / place.name
+        trial.write_text(text, encoding="utf-8")
+        load_config(str(trial), environ={})
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
-    load_config(str(place), environ={})
     return [
         *_told(table, roles, guesses),
         "",

@@ -18,6 +18,8 @@ from mcspark.config.tables import AttributeTable, Output, ScoredTable
 from mcspark.errors import ConfigurationError
 
 MAX_BASE_LEVELS = 100_000
+MAX_TABLES = 60
+"""A row says by one bit a table, of a long, which of them it lacks."""
 
 SomeSection = TypeVar("SomeSection", bound=Section)
 
@@ -78,6 +80,8 @@ def _same_keys(tables: tuple[AttributeTable, ...], info: ValidationInfo) -> tupl
     """Refuse attribute tables whose key is not that of the scored table beside them."""
     if not tables:
         raise ValueError("is empty; name at least one attribute table")
+    if len(tables) > MAX_TABLES:
+        raise ValueError(f"names {len(tables)} tables, more than {MAX_TABLES}; join some of them beforehand")
     scored = info.data.get("scored")
     for place, table in enumerate(tables):
         if scored is not None and set(table.key) != set(scored.key):

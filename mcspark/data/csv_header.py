@@ -97,9 +97,10 @@ def _text(head: bytes, options: CsvText, name: str) -> str:
         raise ContractError(f"{name}: is not {options.encoding}; set csv: {{encoding: utf-16}}")
     try:
         text = codecs.getincrementaldecoder(options.encoding)("strict").decode(head)
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:  # of which not all tell a place, as UTF-16 without its mark
+        place = f"byte {error.start}" if isinstance(error, UnicodeDecodeError) else "it"
         raise ContractError(
-            f"{name}: byte {error.start} is not {options.encoding}; set csv: {{encoding: …}}, such as "
+            f"{name}: {place} is not {options.encoding}; set csv: {{encoding: …}}, such as "
             "windows-1252, or write the file anew"
         ) from error
     return text.removeprefix("\ufeff")

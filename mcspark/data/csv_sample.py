@@ -90,7 +90,7 @@ def _read(file: Path, options: CsvText, header: Sequence[str], rows: int) -> pd.
             keep_default_na=False, na_values=["", *options.null_values],
         )  # fmt: skip
     except (pd.errors.ParserError, UnicodeError) as error:
-        raise ContractError(f"{file}: {error}") from error
+        raise ContractError(f"{file}: {str(error).strip()}; correct the line") from error
 
 
 def _folders(file: Path, root: Path) -> dict[str, str]:

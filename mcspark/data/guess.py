@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
@@ -18,7 +18,9 @@ from mcspark.core.cells.levels import FloatArray
 from mcspark.data.csv_sample import is_csv, sample_csv
 from mcspark.data.layout import is_machinery
 from mcspark.data.listing import lake_of, list_table
+from mcspark.data.names import twins
 from mcspark.errors import ContractError
+from mcspark.identifiers import check_column
 from mcspark.runtime.walk import local_entries, walk
 
 SAMPLE = 50_000
@@ -48,12 +50,15 @@ class Sample:
     rows : DataFrame
     csv : CsvText, optional
         How a CSV is written, where not as the defaults say.
+    odd : mapping of str to str
+        Columns that were not read, and their types: lists, structs, bytes and the like.
     """
 
     path: str
     format: Literal["parquet", "csv", "delta", "iceberg"]
     rows: pd.DataFrame
     csv: CsvText | None = None
+    odd: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
@@ -112,7 +117,7 @@ def read_sample(path: str) -> Sample:
         files = [n for n in names if n.endswith(".parquet")]
     elif place.is_dir():
         files = list(list_table(path, str(place), local_entries, "csv" if csv else "parquet").files)
-    options = None
+    options, odd = None, {}
     try:
         if csv:
             rows, options = sample_csv(place, [folder / name for name in files], SAMPLE)
@@ -120,12 +125,16 @@ def read_sample(path: str) -> Sample:
             whole = pads.dataset(
                 [str(folder / name) for name in files], partitioning="hive", partition_base_dir=str(folder)
             )
-            rows = whole.head(SAMPLE).to_pandas()
+            if words := twins(whole.schema.names):
+                raise ContractError(f"{path}: {words}")
+            odd = {f.name: str(f.type) for f in whole.schema if not _is_plain(f.type)}
+            plain = [name for name in whole.schema.names if name not in odd]
+            rows = whole.head(SAMPLE, columns=plain).to_pandas()
     except (OSError, ValueError, pa.ArrowException) as error:
         raise ContractError(f"{path}: cannot be read as Parquet or CSV ({error})") from error
     if rows.empty:
         raise ContractError(f"{path}: no rows; init needs some to look at")
-    return Sample(path, kind if kind and kind != "hudi" else "csv" if csv else "parquet", rows, options)
+    return Sample(path, kind if kind and kind != "hudi" else "csv" if csv else "parquet", rows, options, odd)
 
 
 def guess_roles(scored: Sample, others: Sequence[Sample] = ()) -> Roles:
@@ -153,11 +162,41 @@ def guess_roles(scored: Sample, others: Sequence[Sample] = ()) -> Roles:
 def guess_groups(attributes: Sample, roles: Roles) -> list[GroupGuess]:
     """Groups from the columns of an attribute table."""
     taken = {*(roles.key or ()), roles.score, roles.label, roles.weight}
-    return [_group(name, attributes.rows[name]) for name in attributes.columns if name not in taken]
+    names = [name for name in attributes.columns if name not in taken]
+    odd = [
+        GroupGuess(name, f"{kind}: no number, text, date or time", used=False)
+        for name, kind in attributes.odd.items()
+    ]
+    return [*(_group(name, attributes.rows[name]) for name in names), *odd]
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether a job can make groups of the values."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    tests = (
+        types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_string,
+        types.is_large_string, types.is_date, types.is_timestamp,
+    )  # fmt: skip
+    return any(test(kind) for test in tests) and not types.is_float16(kind)
+
+
+def _unusable(name: str) -> str | None:
+    """Why no configuration can name the column."""
+    try:
+        check_column(name)
+    except ValueError as error:
+        return str(error)
+    return "names that begin with two underscores are kept for working columns" if name[:2] == "__" else None
 
 
 def _group(name: str, values: pd.Series) -> GroupGuess:
+    if why := _unusable(name):
+        return GroupGuess(name, why, used=False)
     known = values.dropna()
+    if pd.api.types.is_float_dtype(known):
+        known = known[np.isfinite(known)]  # what is infinite is in no bin
     distinct, numeric = known.nunique(), pd.api.types.is_numeric_dtype(known)
     # Whole numbers with gaps arrive as floats.
     whole = numeric and bool((known == known.round()).all())

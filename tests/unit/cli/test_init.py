@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -188,3 +190,65 @@ def test_decimal_commas_are_named(tmp_path):
     path = written(tmp_path, "scored", scored[["household", "person_id", "p_hat"]], sep=";", decimal=",")
     with pytest.raises(ContractError, match=r"\['p_hat'\] have decimal commas"):
         write_configuration(path, [written(tmp_path, "attributes", attributes)], str(tmp_path / "o.yaml"))
+
+
+def scored_and(folder, columns):
+    """A scored table of 300 rows, and attributes of these columns; returns their paths and the words said."""
+    rng = np.random.default_rng(3)
+    key = [f"k{i:03d}" for i in range(300)]
+    scored = pd.DataFrame({"id": key, "score": rng.random(300), "label": rng.integers(0, 2, 300)})
+    scored.to_parquet(folder / "scored.parquet", index=False)
+    pq.write_table(pa.table({"id": key, **columns}), folder / "attributes.parquet")
+    paths = str(folder / "scored.parquet"), [str(folder / "attributes.parquet")]
+    return "\n".join(write_configuration(*paths, str(folder / "o.yaml")))
+
+
+def test_columns_of_which_no_job_makes_groups_are_left_out_with_the_reason(tmp_path):
+    told = scored_and(tmp_path, {
+        "sex": [1, 2] * 150,
+        "visits": [[1], [2]] * 150,
+        "place": [{"x": 1}, {"x": 2}] * 150,
+        "photo": [b"a", b"b"] * 150,
+        "nothing": pa.nulls(300),
+        "line\nbreak": ["a", "b"] * 150,
+        "${HOME}": ["a", "b"] * 150,
+        "__faults": ["a", "b"] * 150,
+    })  # fmt: skip
+    groups = load_config(str(tmp_path / "o.yaml"), environ={}).groups.columns
+    assert [group.column for group in groups] == ["sex"]
+    assert "left out visits: list<" in told
+    assert "left out photo: binary: no number, text, date or time" in told
+    assert "left out __faults: names that begin with two underscores" in told
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_infinite_moves_no_edge(tmp_path):
+    scored_and(tmp_path, {"age": [np.inf, -np.inf, *np.linspace(0.5, 99.5, 298)]})
+    (age,) = load_config(str(tmp_path / "o.yaml"), environ={}).groups.columns
+    assert (age.bins[0], age.bins[-1]) == (0, 100)
+
+
+def test_columns_that_differ_in_capitals_are_refused_as_the_jobs_do(tmp_path):
+    with pytest.raises(ContractError, match="differ only in case"):
+        scored_and(tmp_path, {"sex": [1, 2] * 150, "Sex": [1, 2] * 150})
+
+
+def test_what_no_job_takes_is_not_written(tmp_path):
+    table = pd.DataFrame({"split": ["a", "b", "c"], "score": [0.1, 0.2, 0.3], "sex": [1, 1, 2]})
+    table[["split", "score"]].to_parquet(tmp_path / "s.parquet")
+    table[["split", "sex"]].to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ConfigurationError, match="a column that the output adds"):
+        write_configuration(
+            str(tmp_path / "s.parquet"), [str(tmp_path / "a.parquet")], str(tmp_path / "new" / "o.yaml")
+        )
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_table_in_windows_1252_is_read_as_such(tmp_path):
+    scored, attributes = people(60)
+    attributes["région"] = ["é", "à"] * 30
+    paths = written(tmp_path, "s", scored), [written(tmp_path, "a", attributes, encoding="windows-1252")]
+    write_configuration(*paths, str(tmp_path / "o.yaml"))
+    config = load_config(str(tmp_path / "o.yaml"), environ={})
+    assert config.attributes[0].csv.encoding == "cp1252"
+    assert "région" in [group.column for group in config.groups.columns]

@@ -205,6 +205,11 @@ REFUSED = [
         "partition ds='2026-13-01' is a date that does not exist; write a real one as YYYY-MM-DD",
     ),
     ({"attributes": []}, "attributes", "is empty; name at least one attribute table"),
+    (
+        {"attributes": [{"path": f"a{i}", "key": ["id", "part"]} for i in range(61)]},
+        "attributes",
+        "names 61 tables, more than 60",
+    ),
     ({"attributes": None}, "attributes", "must be a list"),
     (
         {"attributes": [{"path": "a", "key": ["id"]}]},

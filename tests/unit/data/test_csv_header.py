@@ -56,3 +56,9 @@ def test_what_sets_two_names_apart():
     assert difference("age", "\u200bage") == "characters that cannot be seen"
     assert difference("age", "rage") is None
     assert twins(["a", "b"]) is None
+
+
+def test_utf_16_without_its_mark_is_said():
+    """Python tells no place of it, unlike of other wrong bytes."""
+    with pytest.raises(ContractError, match="it is not utf-16; set csv"):
+        header_of("é,b\n".encode("utf-16-le"), CsvText(encoding="utf-16"), "f.csv")
