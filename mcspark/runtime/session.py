@@ -82,6 +82,7 @@ def spark_session(
         builder = builder.config(key, value)
     with contextlib.nullcontext() if streams.submitted() else streams.stdout_to_stderr():
         spark = builder.getOrCreate()
+    jvm.look_up_once()
     streams.keep_stdout_clean()
     respect_umask(spark, _umask())
     hide_secrets(spark)

@@ -8,11 +8,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from mcspark.engine.classic.jvm import java_class
 from mcspark.engine.classic.parquet import JavaSchema, parquet_schema
 from mcspark.engine.classic.store import HadoopStore
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.engine.interface import Executor, R
 
+_MANAGEMENT = "java.lang.management.ManagementFactory"
 _NAMES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
@@ -54,25 +56,19 @@ class Classic:
         return self._spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(function).collect()
 
     def knows_encoding(self, name: str) -> bool:
-        jvm: Any = self._spark._jvm
-        return bool(jvm.java.nio.charset.Charset.isSupported(name))
+        return bool(java_class("java.nio.charset.Charset").isSupported(name))
 
     def parquet_schema(self, path: str) -> JavaSchema:
         return parquet_schema(self._spark, path)
 
     def driver_processes(self) -> set[int]:
-        name = self._management().getRuntimeMXBean().getName()
+        name = java_class(_MANAGEMENT).getRuntimeMXBean().getName()
         return {int(str(name).partition("@")[0])}
 
     def heap(self) -> JavaHeap:
-        beans = self._management().getMemoryPoolMXBeans()
-        jvm: Any = self._spark._jvm
-        limit = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
+        beans = java_class(_MANAGEMENT).getMemoryPoolMXBeans()
+        limit = int(java_class("java.lang.Runtime").getRuntime().maxMemory())
         return JavaHeap([bean for bean in beans if bean.getType().name() == "HEAP"], limit)
-
-    def _management(self) -> Any:
-        jvm: Any = self._spark._jvm
-        return jvm.java.lang.management.ManagementFactory
 
 
 class JavaHeap:

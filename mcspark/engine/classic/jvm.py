@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pyspark
+from py4j.java_gateway import JavaClass
 from pyspark import SparkConf, SparkContext
 
 
@@ -58,33 +59,49 @@ def settings() -> dict[str, str]:
 
 
 def running() -> Any:
-    """The JVM itself, for the modules of this package."""
+    """The JVM itself."""
     jvm: Any = SparkContext._jvm
     assert jvm is not None
     return jvm
 
 
+def java_class(name: str) -> Any:
+    """The class of this full name, with a dollar before the name of an inner class.
+
+    `jvm.org.apache.hadoop.fs.Path` asks the JVM at each dot whether a class is meant, and each no is a search
+    through all jars.
+    """
+    return JavaClass(name, running()._gateway_client)
+
+
+def look_up_once() -> None:
+    """Keep the two classes that PySpark 3.5 looks for, in every imported package, at every expression."""
+    jvm = running()
+    jvm.functions = java_class("org.apache.spark.sql.functions")
+    jvm.PythonUtils = java_class("org.apache.spark.api.python.PythonUtils")
+
+
 def stderr() -> Any:
     """Its stderr, with the methods `print` and `flush` of a stream of Java's."""
-    return running().java.lang.System.err
+    return java_class("java.lang.System").err
 
 
 def print_to_stderr() -> None:
     """Let what is printed in it come out on its stderr."""
-    running().java.lang.System.setOut(stderr())
+    java_class("java.lang.System").setOut(stderr())
 
 
 def passes_output_on() -> bool:
     """Whether `spark-submit` may still be passing on what this process has printed."""
-    threads = running().java.lang.Thread.getAllStackTraces().keySet()
+    threads = java_class("java.lang.Thread").getAllStackTraces().keySet()
     return any(thread.getName() == "redirect output" for thread in threads)
 
 
 def end(exit_code: int) -> None:
     """End it, after what it has to do at its end."""
-    running().java.lang.System.exit(exit_code)
+    java_class("java.lang.System").exit(exit_code)
 
 
 def halt(exit_code: int) -> None:
     """End it at once."""
-    running().java.lang.Runtime.getRuntime().halt(exit_code)
+    java_class("java.lang.Runtime").getRuntime().halt(exit_code)

@@ -8,6 +8,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from mcspark.engine.classic.jvm import java_class
+
 
 class JavaSchema:
     """Schema of a file, or of one of its columns (see :class:`mcspark.engine.interface.ParquetSchema`)."""
@@ -18,19 +20,20 @@ class JavaSchema:
         self.text = text
 
     def columns(self) -> list[tuple[str, JavaSchema]]:
-        jvm: Any = self._spark._jvm
+        message = java_class("org.apache.parquet.schema.MessageType")
         found = []
         for column in self._message.getFields():
-            alone = jvm.java.util.ArrayList()
+            alone = java_class("java.util.ArrayList")()
             alone.add(column)
-            one = jvm.org.apache.parquet.schema.MessageType("one", alone)
+            one = message("one", alone)
             text = " ".join(str(column.toString()).split())
             found.append((str(column.getName()), JavaSchema(self._spark, one, text)))
         return found
 
     def struct(self) -> StructType:
-        jvm: Any = self._spark._jvm
-        converter = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter
+        converter = java_class(
+            "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter"
+        )
         found = converter(self._spark._jsparkSession.sessionState().conf()).convert(self._message)
         # Whether a writer promised non-null says nothing about the values.
         return StructType.fromJson(json.loads(found.asNullable().json()))
@@ -38,11 +41,12 @@ class JavaSchema:
 
 def parquet_schema(spark: SparkSession, path: str) -> JavaSchema:
     """The schema in the footer of a file."""
-    jvm: Any = spark._jvm
-    parquet = jvm.org.apache.parquet.hadoop
-    place = jvm.org.apache.hadoop.fs.Path(path)
+    place = java_class("org.apache.hadoop.fs.Path")(path)
+    file = java_class("org.apache.parquet.hadoop.util.HadoopInputFile")
     configuration = spark._jsc.hadoopConfiguration()
-    reader = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(place, configuration))
+    reader = java_class("org.apache.parquet.hadoop.ParquetFileReader").open(
+        file.fromPath(place, configuration)
+    )
     try:
         schema = reader.getFooter().getFileMetaData().getSchema()
         return JavaSchema(spark, schema, str(schema.toString()))

@@ -7,6 +7,8 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
 
+from mcspark.engine.classic.jvm import java_class
+
 _UMASK = "fs.permissions.umask-mode"
 
 
@@ -14,15 +16,12 @@ class HadoopStore:
     """The file system that holds a path (see :class:`mcspark.engine.interface.Store`)."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._jvm: Any = spark._jvm
+        self._path = java_class("org.apache.hadoop.fs.Path")
         self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
         system: Any = self._path(path).getFileSystem(self._conf)
         self.scheme = str(system.getUri().getScheme())
         # Without the checksum layer: its hidden .crc companions would turn a hand-edited file into an error.
         self._system = system.getRawFileSystem() if self.scheme == "file" else system
-
-    def _path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(path)
 
     def full_name(self, path: str) -> str:
         return str(self._system.makeQualified(self._path(path)).toString())
@@ -74,29 +73,31 @@ class HadoopStore:
         return bool(self._system.rename(self._path(source), self._path(target)))
 
     def replace(self, source: str, target: str) -> None:
-        options = self._jvm.org.apache.hadoop.fs.Options.Rename
-        overwrite = self._jvm.java.lang.reflect.Array.newInstance(options.OVERWRITE.getClass(), 1)
-        self._jvm.java.lang.reflect.Array.set(overwrite, 0, options.OVERWRITE)
+        option = java_class("org.apache.hadoop.fs.Options$Rename").OVERWRITE
+        array = java_class("java.lang.reflect.Array")
+        overwrite = array.newInstance(option.getClass(), 1)
+        array.set(overwrite, 0, option)
         where = self._path(target)
-        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(where.toUri(), self._conf)
+        context = java_class("org.apache.hadoop.fs.FileContext").getFileContext(where.toUri(), self._conf)
         context.rename(self._path(source), where, overwrite)
 
     def read_text(self, path: str) -> str:
         stream = self._system.open(self._path(path))
         try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            return str(java_class("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
         finally:
             stream.close()
 
     def head(self, path: str, limit: int) -> bytes:
         where = self._path(path)
-        hadoop, commons = self._jvm.org.apache.hadoop.io.compress, self._jvm.org.apache.commons.io
+        codecs = java_class("org.apache.hadoop.io.compress.CompressionCodecFactory")(self._conf)
+        bounded = java_class("org.apache.commons.io.input.BoundedInputStream")
         stream = self._system.open(where)
         try:
-            codec = hadoop.CompressionCodecFactory(self._conf).getCodec(where)
+            codec = codecs.getCodec(where)
             if codec is not None:
                 stream = codec.createInputStream(stream)
-            return bytes(commons.IOUtils.toByteArray(commons.input.BoundedInputStream(stream, limit)))
+            return bytes(java_class("org.apache.commons.io.IOUtils").toByteArray(bounded(stream, limit)))
         finally:
             stream.close()
 
