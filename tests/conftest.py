@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +33,7 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One local session for the whole run, with the classes of LightGBM, Delta Lake and Iceberg."""
     from mcspark.runtime.session import spark_session, stopped  # unit tests never import Spark
 
@@ -44,6 +46,17 @@ def spark() -> Iterator[SparkSession]:
         "spark.databricks.delta.snapshotPartitions": "1",
     }
     features = ("delta", "iceberg")
-    with stopped(spark_session("mcspark-tests", settings, engine="auto", features=features)) as session:
+    # Ivy's cache is not made for two processes that fill it at the same time.
+    with one_at_a_time(tmp_path_factory.getbasetemp().parent / "ivy.lock"):
+        session = spark_session("mcspark-tests", settings, engine="auto", features=features)
+    with stopped(session):
         session.sparkContext.setLogLevel("ERROR")
         yield session
+
+
+@contextlib.contextmanager
+def one_at_a_time(file: Path) -> Iterator[None]:
+    """Let the other processes that run these tests wait until the block ends."""
+    with file.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
