@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,12 @@ settings.register_profile("search", derandomize=False)
 settings.load_profile("gate")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what only SynapseML can show, in an environment whose Spark it has no jars for."""
+    if item.get_closest_marker("synapseml") and find_spec("synapse") is None:
+        pytest.skip("SynapseML is not installed: Maven Central has no jars of it for this Spark")
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Folder that holds `data/acs2024/…`; the test is skipped where it is absent."""
@@ -35,7 +42,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One local session for the whole run, with the classes of LightGBM, Delta Lake and Iceberg."""
-    from mcspark.runtime.session import spark_session, stopped  # unit tests never import Spark
+    from mcspark.runtime.session import CORRECTNESS, spark_session, stopped  # unit tests never import Spark
 
     settings = {
         "spark.master": "local[2]",
@@ -46,6 +53,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.databricks.delta.snapshotPartitions": "1",
     }
     features = ("delta", "iceberg")
+    # Where Spark insists on ANSI SQL, as serverless ones do, results must be the same.
+    ansi = os.environ.get("MCSPARK_TEST_ANSI", "0") == "1"
+    CORRECTNESS["spark.sql.ansi.enabled"] = str(ansi).lower()
     # Ivy's cache is not made for two processes that fill it at the same time.
     with one_at_a_time(tmp_path_factory.getbasetemp().parent / "ivy.lock"):
         session = spark_session("mcspark-tests", settings, engine="auto", features=features)
@@ -60,3 +70,14 @@ def one_at_a_time(file: Path) -> Iterator[None]:
     with file.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+@pytest.fixture(params=["false", "true"])
+def ansi(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The test runs with ANSI SQL off and on."""
+    name = "spark.sql.ansi.enabled"
+    before = str(spark.conf.get(name))
+    spark.conf.set(name, request.param)
+    yield request.param
+    assert spark.conf.get(name) == request.param
+    spark.conf.set(name, before)

@@ -108,24 +108,50 @@ def check_predicate(text: str) -> tuple[str, frozenset[str]]:
 
 
 def computed(where: str) -> str:
-    """A checked condition, so that a whole number too large for its type is null and not wrapped.
+    """A checked condition in which what cannot be computed is null, and no error nor a wrapped number.
 
     Examples
     --------
     >>> computed("(`a` + 1) > CAST(`b` AS INT)")
     '(TRY_ADD(`a`, 1)) > TRY_CAST(`b` AS INT)'
+    >>> computed("(`a` % `b`) = 0")
+    '(IF(TRY_CAST(`b` AS DOUBLE) = 0, NULL, `a` % `b`)) = 0'
     """
     tree = _parse(where)
-    for node in list(tree.find_all(exp.Cast, *_TRIED)):
+    for node in list(tree.find_all(exp.Cast, exp.Neg, *_TRIED, *_REMAINDERS)):
         if isinstance(node, exp.Cast):
             node.set("safe", True)
+        elif isinstance(node, exp.Neg):
+            if not isinstance(node.this, exp.Literal):
+                node.replace(_function("TRY_SUBTRACT", exp.Literal.number(0), node.this))
+        elif isinstance(node, _DIVISIONS) and _never_zero(node.args["expression"]):
+            continue
+        elif type(node) in _TRIED:
+            node.replace(_function(_TRIED[type(node)], node.this, node.args["expression"]))
         else:
-            operands = [node.this, node.args["expression"]]
-            node.replace(exp.Anonymous(this=_TRIED[type(node)], expressions=operands))
+            # Spark 3.5 tries no remainders. A divisor of text is compared as the number that it spells.
+            divisor = exp.TryCast(
+                this=node.args["expression"].copy(), to=exp.DataType.build("double"), safe=True
+            )
+            guarded = exp.If(this=exp.EQ(this=divisor, expression=exp.Literal.number(0)), true=exp.null())
+            node.replace(guarded)
+            guarded.set("false", node)
     return tree.sql(dialect="spark", identify=True)
 
 
-_TRIED: dict[type[Expr], str] = {exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY"}
+def _never_zero(divisor: Expr) -> bool:
+    return isinstance(divisor, exp.Literal) and not divisor.is_string and float(divisor.this) != 0
+
+
+def _function(name: str, *operands: Expr) -> Expr:
+    return exp.Anonymous(this=name, expressions=list(operands))
+
+
+_TRIED: dict[type[Expr], str] = {
+    exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY", exp.Div: "TRY_DIVIDE",
+}  # fmt: skip
+_REMAINDERS = (exp.IntDiv, exp.Mod)
+_DIVISIONS = (exp.Div, *_REMAINDERS)
 
 
 def _check_text(text: str) -> None:

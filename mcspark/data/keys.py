@@ -17,9 +17,8 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, Str
 from mcspark.data.contract import FAULTS, bit
 from mcspark.data.names import shown
 from mcspark.errors import ContractError
-from mcspark.identifiers import quote_identifier
 from mcspark.runtime.blocks import by_bucket, to_blocks, to_driver
-from mcspark.runtime.columns import column
+from mcspark.runtime.columns import column, tried
 
 _HASH = "__hash"
 
@@ -105,10 +104,8 @@ def supersede(df: DataFrame, key: Sequence[str], latest_by: str) -> DataFrame:
 
 def sortable(name: str) -> tuple[Column, Column]:
     """A column of text as numbers, exact to 9 decimals, and as points in time; null where it is neither."""
-    text = quote_identifier(name)
-    number = F.expr(f"try_cast({text} as decimal(38, 9))")
     dated = column(name).rlike(r"^\s*\d{4}-\d{1,2}-\d{1,2}")
-    return number, F.when(dated, F.expr(f"try_cast({text} as timestamp)"))
+    return tried(name, "decimal(38, 9)"), F.when(dated, tried(name, "timestamp"))
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,12 @@ class LakeTable:
 
     def exists(self) -> bool:
         """Whether the table is there."""
-        return bool(self.spark.catalog.tableExists(self.name))
+        try:
+            return bool(self.spark.catalog.tableExists(self.name))
+        except AnalysisException as error:
+            if "[DELTA_MISSING_DELTA_TABLE]" in str(error):  # what Delta 4 says of a folder that is no table
+                return False
+            raise
 
     def version(self) -> int | None:
         """The version that readers see; None without a table or, in Iceberg, a first commit."""

@@ -23,7 +23,7 @@ from mcspark.data.rejection import (
     spelling_guess,
 )
 from mcspark.errors import ContractError
-from mcspark.runtime.columns import column
+from mcspark.runtime.columns import column, tried
 
 if TYPE_CHECKING:
     from mcspark.config import ScoredTable
@@ -91,8 +91,8 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
     weight = F.when(labelled, column(scored.weight) if scored.weight else F.lit(1.0))
     names = judged(scored, with_label)
     last = list(names.values())[-1]
-    whole = column(last).cast("int")
-    is_code = (whole == column(last)) & (F.abs(whole) <= _MOST_CODE) & _has("label_out_of_range")
+    whole = tried(last, "int")
+    is_code = (whole == column(last)) & whole.between(-_MOST_CODE, _MOST_CODE) & _has("label_out_of_range")
     per_fault = df.groupBy(column(FAULTS), F.when(is_code, whole).alias(_CODE)).agg(
         F.count(F.lit(1)).alias("n"),
         F.count_if(labelled).alias("labelled"),

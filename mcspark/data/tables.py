@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import structlog
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from mcspark.config import AttributeTable, ScoredTable, redact_uri
@@ -24,7 +23,7 @@ from mcspark.data.pointer import pointed_folders
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import quote_table
-from mcspark.runtime.columns import column
+from mcspark.runtime.columns import column, tried_text
 from mcspark.runtime.files import Files, java_reason, leaf, parent
 from mcspark.runtime.literal import literal_reader
 from mcspark.runtime.settings import setting
@@ -90,7 +89,7 @@ def _only(frame: DataFrame, partition: Mapping[str, str], name: str) -> DataFram
                 f"the table has {close_to(key, frame.columns) or frame.columns}"
             )
         # The literal takes the type of the column, never the other way round: that would forbid pruning.
-        frame = frame.where(column(key) == F.lit(str(value)).cast(frame.schema[key].dataType))
+        frame = frame.where(column(key) == tried_text(str(value), frame.schema[key].dataType.simpleString()))
     return frame
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StringType
 
 from mcspark.core.cells.cells import Role
 from mcspark.errors import ContractError
 from mcspark.identifiers import folded, quote_identifier
 from mcspark.ml.cells import ScoredColumns
+from mcspark.runtime.columns import as_double, column
 
 WORKING = ScoredColumns("__score", "__label", "__weight", "__split")
 """The working names."""
@@ -41,12 +44,13 @@ def working_columns(frame: DataFrame, columns: ScoredColumns, *, labelled: bool)
     missing = [name for name in wanted if name and name.lower() not in present]
     if missing:
         raise ContractError(f"the table lacks column(s) {missing}; it has {sorted(frame.columns)[:20]}")
-    added = {WORKING.score: _double(columns.score)}
+    kinds = {field.name.lower(): field.dataType for field in frame.schema}
+    added = {WORKING.score: _double(columns.score, kinds)}
     if labelled:
         frame = frame.where(F.col(quote_identifier(columns.label)).isNotNull())
-        added[WORKING.label] = _double(columns.label)
+        added[WORKING.label] = _double(columns.label, kinds)
         if columns.weight:
-            added[str(WORKING.weight)] = _double(columns.weight)
+            added[str(WORKING.weight)] = _double(columns.weight, kinds)
         if columns.split:
             added[str(WORKING.split)] = F.col(quote_identifier(columns.split))
     frame = frame.withColumns(added)
@@ -60,8 +64,9 @@ def _refuse_working_names(frame: DataFrame) -> None:
         raise ContractError(f"the table has columns that are kept for working columns: {taken}; rename them")
 
 
-def _double(name: str) -> Column:
-    return F.col(quote_identifier(name)).cast("double")
+def _double(name: str, kinds: Mapping[str, DataType]) -> Column:
+    kind = kinds.get(name.lower())
+    return as_double(name, kind) if isinstance(kind, StringType) else column(name).cast("double")
 
 
 def _refuse_bad_values(frame: DataFrame, columns: ScoredColumns, *, labelled: bool) -> None:

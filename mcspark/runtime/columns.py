@@ -1,4 +1,4 @@
-"""Spark columns by their exact name."""
+"""Spark columns by their exact name, and casts that mean the same in every ANSI mode."""
 
 from __future__ import annotations
 
@@ -21,5 +21,16 @@ def as_double(name: str, kind: DataType | None) -> Column:
 
     Java, and with it Spark, also takes ``45D``, ``1f`` and ``0x1p-2`` for numbers. They are codes.
     """
-    value = F.expr(f"try_cast({quote_identifier(name)} as double)")
+    value = tried(name, "double")
     return F.when(column(name).rlike(f"^{_NUMBER}$"), value) if isinstance(kind, StringType) else value
+
+
+def tried(name: str, kind: str) -> Column:
+    """The column as another type; null where the value is none of it, whatever ``spark.sql.ansi.enabled``."""
+    return F.expr(f"try_cast({quote_identifier(name)} as {kind})")
+
+
+def tried_text(value: str, kind: str) -> Column:
+    """A text as a constant of another type; null if it is none of it."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return F.expr(f"try_cast('{escaped}' as {kind})")

@@ -63,7 +63,7 @@ def _names(platform: Platform) -> tuple[str, str]:
 
 FEATURES = {
     "delta": Feature(
-        "org.antlr:*,io.unitycatalog:*",
+        "org.*:*,com.*:*,io.airlift:*,io.unitycatalog:*,commons-*:*,javax.*:*",
         {
             "Spark 3.5 with Scala 2.12": Build(
                 "io.delta:delta-spark_2.12:3.3.3",
@@ -75,12 +75,21 @@ FEATURES = {
                 },
             ),
             "Spark 4.1 with Scala 2.13": Build(
-                "io.delta:delta-spark_4.1_2.13:4.1.0",
+                "io.delta:delta-spark_4.1_2.13:4.4.0",
                 {
-                    "9b05d7a82196ee1f1073733a45a2faae59161e52b86ae918fe6742fad6eaf036": (
-                        "delta-spark_4.1_2.13-4.1.0"
+                    "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10": (
+                        "delta-spark_4.1_2.13-4.4.0"
                     ),
-                    "6d0520ffcc35b582369f92c23fa24e14a5bb935cf6e31ed7f47c5046ae17cb25": "delta-storage-4.1.0",
+                    "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc": "delta-storage-4.4.0",
+                    "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11": (
+                        "delta-kernel-api-4.4.0"
+                    ),
+                    "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b": (
+                        "delta-kernel-defaults-4.4.0"
+                    ),
+                    "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa": (
+                        "delta-kernel-unitycatalog-4.4.0"
+                    ),
                 },
             ),
         },

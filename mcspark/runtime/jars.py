@@ -114,17 +114,17 @@ class MissingError(ConfigurationError):
 
 def lacking() -> str | None:
     """What the driver lacks of SynapseML, and the ways to get it; None where it has all."""
+    missing = class_path.missing_classes(CLASSES)
+    if missing and not _is_pinned():
+        spark, scala, _ = jvm.platform()
+        return (
+            f"its classes are not on the class path, and Maven Central has none for Spark {spark} with Scala "
+            f"{scala}: install mcspark[synapseml], and put its maker's jars for that Spark there, by --jars, "
+            "or by --packages and --repositories"
+        )
     if not _has_package():
         return "its Python package is not installed on the driver: install mcspark[synapseml]"
-    if not class_path.missing_classes(CLASSES):
-        return None
-    if _is_pinned():
-        return f"its classes are not on the class path. Ways out: {_WAYS_OUT}"
-    spark, scala, _ = jvm.platform()
-    return (
-        f"its classes are not on the class path, and Maven Central has none for Spark {spark} with Scala "
-        f"{scala}: put its maker's jars for that Spark there, by --jars, or by --packages and --repositories"
-    )
+    return f"its classes are not on the class path. Ways out: {_WAYS_OUT}" if missing else None
 
 
 def _has_package() -> bool:

@@ -14,6 +14,7 @@ from mcspark.runtime import jars
 OFFICIAL = f"lightgbm {lightgbm.__version__} on the driver"
 
 
+@pytest.mark.synapseml
 def test_the_driver_trains_and_the_manifest_names_it(strange):
     done = strange.child.jobs[0]
     assert done.exit_code == 0, (done.summary, strange.child.log[-3000:])
@@ -29,6 +30,7 @@ def test_the_driver_trains_and_the_manifest_names_it(strange):
     assert after["loss"] < before["loss"]
 
 
+@pytest.mark.synapseml
 def test_where_synapse_is_asked_for_nothing_steps_in(spark, world, monkeypatch):
     from py4j.protocol import Py4JJavaError
 
@@ -49,10 +51,12 @@ def test_where_synapse_is_asked_for_nothing_steps_in(spark, world, monkeypatch):
     assert "set calibrator.engine: auto" in done.error
 
 
+@pytest.mark.synapseml
 def test_synapse_is_named_where_it_trains(world):
     assert world.ran("calibrate").summary["engine"].startswith("synapseml 1.")
 
 
+@pytest.mark.synapseml
 def test_the_official_library_trains_where_it_is_asked_for(world):
     done = world.ran("calibrate", calibrator={"engine": "lightgbm"})
     assert done.summary["engine"] == OFFICIAL
@@ -75,6 +79,7 @@ def no_jars(monkeypatch):
     monkeypatch.delenv(jars.FOLDER_VARIABLE, raising=False)
 
 
+@pytest.mark.synapseml
 def test_jars_that_cannot_be_had_leave_the_official_library(world, no_jars):
     done = world.ran("calibrate")
     assert done.summary["engine"] == OFFICIAL
@@ -84,12 +89,14 @@ def test_jars_that_cannot_be_had_leave_the_official_library(world, no_jars):
     assert "warning" in line
 
 
+@pytest.mark.synapseml
 @pytest.mark.parametrize("asked", [{"engine": "synapseml"}, {"training": "rows"}])
 def test_jars_that_cannot_be_had_end_the_run_that_needs_them(world, no_jars, asked):
     done = world.refused("SynapseML is to train .* is not trusted", code=2, job="calibrate", calibrator=asked)
     assert "calibrator.engine: auto" in done.error
 
 
+@pytest.mark.synapseml
 def test_a_spark_that_synapse_has_no_jars_for_says_so(world, no_jars, monkeypatch):
     monkeypatch.setattr(jars, "_is_pinned", lambda: False)
     done = world.ran("calibrate")
@@ -99,9 +106,19 @@ def test_a_spark_that_synapse_has_no_jars_for_says_so(world, no_jars, monkeypatc
     world.refused("put its maker's jars for that Spark there", code=2, job="calibrate", **asked)
 
 
+@pytest.mark.synapseml
 def test_a_folder_that_lacks_jars_is_a_mistake_whatever_the_engine(world, no_jars, monkeypatch, tmp_path):
     monkeypatch.setenv(jars.FOLDER_VARIABLE, str(tmp_path))
     world.refused("4 of the 4 needed are missing", code=2, job="calibrate")
+
+
+def test_without_synapse_the_official_library_trains_and_says_why(world, monkeypatch):
+    monkeypatch.setattr(jars, "find_spec", lambda _: None)
+    done = world.ran("calibrate")
+    assert done.summary["engine"] == OFFICIAL
+    assert "no SynapseML here: the official LightGBM trains on the driver" in done.log
+    asked = {"calibrator": {"engine": "synapseml"}}
+    world.refused(r"install mcspark\[synapseml\]", code=2, job="calibrate", **asked)
 
 
 def test_files_are_for_whom_the_umask_says(strange):

@@ -91,6 +91,7 @@ def test_brute_force_is_the_error_of_the_definition(attributed, groups):
     assert loss == pytest.approx(np.mean((score - label) ** 2), rel=1e-12)
 
 
+@pytest.mark.synapseml
 def test_the_whole_benchmark_measures_and_checks(spark, tmp_path):
     options = Options(rows=10_000, repeats=1, trees=30, folds=1, sources=(), workdir=str(tmp_path))
     run = Run("benchmark", "benchmark-test", options.configuration(), spark)

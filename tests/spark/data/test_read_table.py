@@ -31,10 +31,13 @@ def test_partition_folders_and_values_stay_text(spark, tmp_path):
     assert "PartitionFilters: [isnotnull(st" in scan
 
 
-def test_partition_that_is_not_there_is_empty_and_a_missing_column_is_refused(spark, tmp_path):
+def test_partition_that_is_not_there_is_empty_and_a_missing_column_is_refused(spark, ansi, tmp_path):
     path = str(tmp_path / "t")
     spark.createDataFrame([(1, "a")], "k int, ds string").write.partitionBy("ds").parquet(path)
     assert read_table(spark, ScoredTable(path=path, key=["k"], partition={"ds": "2026-01-01"})).count() == 0
+    spark.createDataFrame([(1, 5)], "k int, n int").write.parquet(str(tmp_path / "n"))
+    numbers = ScoredTable(path=str(tmp_path / "n"), key=["k"], partition={"n": "none"})
+    assert read_table(spark, numbers).count() == 0
     with pytest.raises(ContractError, match=r"no column 'dt'.*ds"):
         read_table(spark, ScoredTable(path=path, key=["k"], partition={"dt": "a"}))
 

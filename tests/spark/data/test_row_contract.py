@@ -59,16 +59,18 @@ def test_reasons(spark, row, expected):
     assert faults(spark, row) == expected
 
 
-def test_text_that_is_no_number_is_a_reason_in_every_ansi_mode(spark):
+def test_text_that_is_no_number_is_a_reason_in_every_ansi_mode(spark, ansi):
     schema = "k string, score string, label string, w string"
-    for ansi in ("false", "true"):
-        spark.conf.set("spark.sql.ansi.enabled", ansi)
-        try:
-            assert faults(spark, ("01", "0.25", " 1 ", "2"), schema) == []
-            bad = faults(spark, ("01", "a", "b", "c"), schema)
-        finally:
-            spark.conf.set("spark.sql.ansi.enabled", "false")
-        assert bad == ["score_not_numeric", "label_not_numeric", "weight_not_numeric"]
+    assert faults(spark, ("01", "0.25", " 1 ", "2"), schema) == []
+    bad = faults(spark, ("01", "a", "b", "c"), schema)
+    assert bad == ["score_not_numeric", "label_not_numeric", "weight_not_numeric"]
+
+
+def test_labels_beyond_every_whole_number_are_counted_in_every_ansi_mode(spark, ansi):
+    labels = [1e30, -1e30, INF, NAN, -2147483648.0, 7.0]
+    frame = spark.createDataFrame([(str(i), 0.5, v, 1.0) for i, v in enumerate(labels)], SCHEMA)
+    found = inspect(apply_row_rules(frame, SCORED), SCORED)
+    assert found.reasons == {"label_nan": 1, "label_infinite": 1, "label_out_of_range": 4}
 
 
 @pytest.mark.parametrize(

@@ -27,20 +27,18 @@ MEMBERS = {
     "a / z <> 0": [0, 1, 1, 0],
     "a % z >= -9": [0, 1, 1, 0],
     "a div z <> 0": [0, 1, 1, 0],
+    "a % 0 = 0 or a / 0 = 1 or a div 0 = 1": [0, 0, 0, 0],
+    "z % code >= 0": [1, 0, 0, 0],
+    "-a <> 0": [1, 1, 0, 0],
     "cast(big AS int) <> 0": [0, 1, 0, 0],
     "coalesce(a / z, 1) = 1": [1, 0, 0, 1],
     "(a + 1) * 2 = 12": [1, 0, 0, 0],
 }
 
 
-@pytest.fixture(params=["false", "true"])
-def frame(spark, request):
-    name = "spark.sql.ansi.enabled"
-    before = spark.conf.get(name)
-    spark.conf.set(name, request.param)
-    yield spark.createDataFrame(ROWS, "code string, a int, z int, big long").coalesce(1)
-    assert spark.conf.get(name) == request.param
-    spark.conf.set(name, before)
+@pytest.fixture
+def frame(spark, ansi):
+    return spark.createDataFrame(ROWS, "code string, a int, z int, big long").coalesce(1)
 
 
 def test_what_cannot_be_computed_is_no_member_in_every_mode(frame):
@@ -55,8 +53,17 @@ def test_a_condition_is_rewritten_inside_other_operations():
     assert computed("NOT (((`a` + 1) * 2) > CAST(`b` AS INT))") == (
         "NOT ((TRY_MULTIPLY((TRY_ADD(`a`, 1)), 2)) > TRY_CAST(`b` AS INT))"
     )
+    assert computed("(-(`a` / `b`)) > -1") == "(TRY_SUBTRACT(0, (TRY_DIVIDE(`a`, `b`)))) > -1"
+    guarded = "IF(TRY_CAST(`b` AS DOUBLE) = 0, NULL, `a` DIV `b`)"
+    assert computed("(`a` DIV `b`) = 2") == f"({guarded}) = 2"
     unchanged = "((`a` / 2) > (`b` % 3)) OR (`c` LIKE 'x%')"
     assert computed(unchanged) == unchanged
+
+
+def test_a_score_of_text_that_is_no_number_is_counted_in_every_mode(spark, ansi):
+    frame = spark.createDataFrame([("0.5",), ("n/a",)], "score string")
+    with pytest.raises(ContractError, match="1 in score"):
+        working_columns(frame, ScoredColumns("score", "label"), labelled=False)
 
 
 @pytest.mark.parametrize("name", ["__score", "__Family_0", "__signature_12", "__given_3"])

@@ -128,7 +128,7 @@ def test_weight_two_is_the_row_twice(spark, fitted):
     for rows, weight in ((table, "w"), (twice, None)):
         estimator = Multicalibrator(**{**SETTINGS, "weightCol": weight, "minRowsInLeaf": least})
         cells, groups = learning_cells(spark.createDataFrame(rows), estimator)
-        models.append(estimator.fit_cells(cells, groups, SynapseTrainer(spark), saturation=False))
+        models.append(estimator.fit_cells(cells, groups, estimator.trainer(spark), saturation=False))
         if weight:
             first = cells
             # The least leaf is counted in effective rows: fewer than rows, where weights differ.
@@ -142,6 +142,7 @@ def test_weight_two_is_the_row_twice(spark, fitted):
     np.testing.assert_allclose(scored[0], scored[1], rtol=0, atol=1e-6)
 
 
+@pytest.mark.synapseml
 def test_training_on_rows_is_nearly_training_on_cells(spark, fitted):
     """The same bins, the same objective up to a constant: only the compression differs."""
     estimator = fitted.estimator

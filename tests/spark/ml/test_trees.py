@@ -45,8 +45,8 @@ def training_table(link="identity", seed=1, cells=2500):
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def trainer(spark):
+@pytest.fixture(scope="module", params=[pytest.param("synapseml", marks=pytest.mark.synapseml)])
+def trainer(spark, request):
     return SynapseTrainer(spark, timeout_seconds=300)
 
 
@@ -168,6 +168,7 @@ def test_other_tables_that_cannot_be_trained_on():
         check_table(replace(table, stop=np.ones_like(table.stop)))
 
 
+@pytest.mark.synapseml
 def test_a_fit_has_a_time_limit(spark, monkeypatch):
     """The limit itself is tested with the watchdog: LightGBM cannot be stopped, and would slow the tests."""
     given = []

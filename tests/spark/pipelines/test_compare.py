@@ -202,6 +202,7 @@ def test_other_settings_are_other_trials(spark, folder, summary):
     assert changed["results"]["first"]["trees"] != summary["results"]["first"]["trees"]
 
 
+@pytest.mark.synapseml
 def test_trees_of_synapseml_are_those_of_the_official_library(spark, folder, summary):
     plain = plain_config(folder, methods=["trees"], partitions=1, tasks=[], engine="synapseml")
     plain["compare"]["output"] = {"path": f"file://{folder}/compare_synapse"}

@@ -64,6 +64,7 @@ def test_work_that_ignores_the_cancellation_ends_the_process(
     assert "python work" in told[0]
 
 
+@pytest.mark.synapseml
 @pytest.mark.timeout(180)
 def test_a_fit_with_more_tasks_than_slots_does_not_hang(spark: SparkSession) -> None:
     from synapse.ml.lightgbm import LightGBMRegressor
