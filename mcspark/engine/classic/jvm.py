@@ -37,9 +37,8 @@ class Platform(NamedTuple):
 
 def platform() -> Platform:
     """Of the JVM that runs."""
-    jvm = running()
-    scala = str(jvm.scala.util.Properties.versionNumberString())
-    hadoop = str(jvm.org.apache.hadoop.util.VersionInfo.getVersion())
+    scala = str(java_class("scala.util.Properties").versionNumberString())
+    hadoop = str(java_class("org.apache.hadoop.util.VersionInfo").getVersion())
     return Platform(_minor(pyspark.__version__), _minor(scala), hadoop)
 
 
