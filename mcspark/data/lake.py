@@ -18,7 +18,7 @@ import structlog
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import NumericType, StructType
 
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ContractError, OutputHeldError, TransientError
@@ -87,8 +87,11 @@ class LakeTable:
         """The table, now or at an earlier version."""
         if version is None:
             return self.spark.table(self.name)
-        option = "versionAsOf" if self.provider == "delta" else "snapshot-id"
-        return self.spark.read.option(option, str(version)).table(self.name)
+        # Iceberg for Spark 3 passes over the one, for Spark 4 it refuses the other.
+        is_old = self.provider == "iceberg" and self.spark.version.startswith("3.")
+        return self.spark.read.option("snapshot-id" if is_old else "versionAsOf", str(version)).table(
+            self.name
+        )
 
     def replace(self, df: DataFrame, partition: Mapping[str, str] | None) -> None:
         """Replace the table, or one partition of it, in one commit.
@@ -171,6 +174,7 @@ class LakeTable:
                 f"{self.shown}: is partitioned by {found or 'nothing'}, the output by {list(partition)}; "
                 "name the same columns in the same order, or another table"
             )
+        self._refuse_other_types(df.schema, present)
         for new in (f for f in df.schema.fields if f.name not in present.names):
             kind = new.dataType.simpleString()
             self.spark.sql(f"ALTER TABLE {self.name} ADD COLUMNS ({quote_identifier(new.name)} {kind})")
@@ -180,6 +184,17 @@ class LakeTable:
             *(F.lit(None).cast(f.dataType).alias(f.name) for f in absent),
         )
         self._overwrite(aligned, condition(partition), ",".join(map("=".join, partition.items())))
+
+    def _refuse_other_types(self, new: StructType, present: StructType) -> None:
+        """Delta 4 casts what it is given; a text that is no number would become null, or end the job."""
+        for name in (name for name in new.names if name in present.names):
+            given, there = new[name].dataType, present[name].dataType
+            numbers = isinstance(given, NumericType) and isinstance(there, NumericType)
+            if given.simpleString() != there.simpleString() and not numbers:
+                raise ContractError(
+                    f"{self.shown}: cannot take these rows (column {name!r} is {given.simpleString()}, the "
+                    f"table has {there.simpleString()}); write another table, or make the column what it was"
+                )
 
     def _overwrite(self, df: DataFrame, where: Column, slice_: str) -> None:
         before = self.version()
