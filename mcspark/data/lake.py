@@ -89,9 +89,8 @@ class LakeTable:
             return self.spark.table(self.name)
         # Iceberg for Spark 3 passes over the one, for Spark 4 it refuses the other.
         is_old = self.provider == "iceberg" and self.spark.version.startswith("3.")
-        return self.spark.read.option("snapshot-id" if is_old else "versionAsOf", str(version)).table(
-            self.name
-        )
+        option = "snapshot-id" if is_old else "versionAsOf"
+        return self.spark.read.option(option, str(version)).table(self.name)
 
     def replace(self, df: DataFrame, partition: Mapping[str, str] | None) -> None:
         """Replace the table, or one partition of it, in one commit.
