@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pyspark
-from py4j.java_gateway import JavaClass
 from pyspark import SparkConf, SparkContext
 
 
@@ -64,13 +63,13 @@ def running() -> Any:
     return jvm
 
 
-def java_class(name: str) -> Any:
+def java_class(name: str, jvm: Any = None) -> Any:
     """The class of this full name, with a dollar before the name of an inner class.
 
     `jvm.org.apache.hadoop.fs.Path` asks the JVM at each dot whether a class is meant, and each no is a search
     through all jars.
     """
-    return JavaClass(name, running()._gateway_client)
+    return getattr(running() if jvm is None else jvm, name)
 
 
 def look_up_once() -> None:

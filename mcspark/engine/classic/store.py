@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -16,7 +17,8 @@ class HadoopStore:
     """The file system that holds a path (see :class:`mcspark.engine.interface.Store`)."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._path = java_class("org.apache.hadoop.fs.Path")
+        self._class = partial(java_class, jvm=spark._jvm)
+        self._path = self._class("org.apache.hadoop.fs.Path")
         self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
         system: Any = self._path(path).getFileSystem(self._conf)
         self.scheme = str(system.getUri().getScheme())
@@ -73,31 +75,31 @@ class HadoopStore:
         return bool(self._system.rename(self._path(source), self._path(target)))
 
     def replace(self, source: str, target: str) -> None:
-        option = java_class("org.apache.hadoop.fs.Options$Rename").OVERWRITE
-        array = java_class("java.lang.reflect.Array")
+        option = self._class("org.apache.hadoop.fs.Options$Rename").OVERWRITE
+        array = self._class("java.lang.reflect.Array")
         overwrite = array.newInstance(option.getClass(), 1)
         array.set(overwrite, 0, option)
         where = self._path(target)
-        context = java_class("org.apache.hadoop.fs.FileContext").getFileContext(where.toUri(), self._conf)
+        context = self._class("org.apache.hadoop.fs.FileContext").getFileContext(where.toUri(), self._conf)
         context.rename(self._path(source), where, overwrite)
 
     def read_text(self, path: str) -> str:
         stream = self._system.open(self._path(path))
         try:
-            return str(java_class("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
+            return str(self._class("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
         finally:
             stream.close()
 
     def head(self, path: str, limit: int) -> bytes:
         where = self._path(path)
-        codecs = java_class("org.apache.hadoop.io.compress.CompressionCodecFactory")(self._conf)
-        bounded = java_class("org.apache.commons.io.input.BoundedInputStream")
+        codecs = self._class("org.apache.hadoop.io.compress.CompressionCodecFactory")(self._conf)
+        bounded = self._class("org.apache.commons.io.input.BoundedInputStream")
         stream = self._system.open(where)
         try:
             codec = codecs.getCodec(where)
             if codec is not None:
                 stream = codec.createInputStream(stream)
-            return bytes(java_class("org.apache.commons.io.IOUtils").toByteArray(bounded(stream, limit)))
+            return bytes(self._class("org.apache.commons.io.IOUtils").toByteArray(bounded(stream, limit)))
         finally:
             stream.close()
 

@@ -184,10 +184,9 @@ class Table:
 
 def session(disk: Disk) -> Any:
     """A Spark session with this file system; its reader counts files."""
-    hadoop = SimpleNamespace(fs=SimpleNamespace(Path=lambda text: HadoopPath(text, disk.scheme)))
-    io = SimpleNamespace(IOUtils=SimpleNamespace(toString=lambda stream, code: stream.text))
-    apache = SimpleNamespace(hadoop=hadoop, commons=SimpleNamespace(io=io))
-    java = SimpleNamespace(org=SimpleNamespace(apache=apache))
+    java = SimpleNamespace()
+    setattr(java, "org.apache.hadoop.fs.Path", lambda text: HadoopPath(text, disk.scheme))
+    setattr(java, "org.apache.commons.io.IOUtils", SimpleNamespace(toString=lambda stream, _: stream.text))
     state = SimpleNamespace(newHadoopConf=lambda: disk)
 
     def parquet(folder: str) -> Table:
