@@ -38,7 +38,8 @@ class GroupColumn(Section):
     """One group a value of a column, or a bin of it, or a value of floor(column / divide_by)."""
 
     column: Column = Field(
-        description="Column of the one table that has it, in whatever capitals; not the label."
+        description="Column of the one table that has it, in whatever capitals; not the label. Its values "
+        "are categories: decimals by their shortest text, booleans as true and false."
     )
     bins: Annotated[tuple[float, ...], AsTuple, AfterValidator(_check_bins)] | None = Field(
         None, description="Edges; bins are closed on the left and open on the right."

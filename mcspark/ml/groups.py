@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
     DataType,
+    DecimalType,
     DoubleType,
     FloatType,
     IntegralType,
@@ -34,6 +35,7 @@ from mcspark.core.cells.groups import (
 )
 from mcspark.core.cells.levels import IntArray
 from mcspark.errors import ContractError
+from mcspark.identifiers import quote_identifier
 from mcspark.runtime.columns import as_double, column
 from mcspark.runtime.settings import setting
 
@@ -279,13 +281,13 @@ def _category(family: Family, kind: DataType | None) -> Column:
         return F.coalesce(_condition(family).cast("int"), F.lit(0)).cast("long")
     value = _as_written(column(family.column), kind)
     if family.kind == "value":
-        whole = isinstance(kind, IntegralType | BooleanType)
+        whole = isinstance(kind, IntegralType)
         if any(isinstance(c, int) != whole for c in family.categories):
             raise ContractError(
                 f"column {family.column!r} is {kind.simpleString() if kind else 'unknown'}, but was "
                 f"{'text' if whole else 'whole numbers'} when the groups were chosen; store it with that type"
             )
-        return value.cast("long" if whole else "string")
+        return value.cast("long") if whole else _text(family.column, value, kind)
     if isinstance(kind, StringType):
         # Attributes of a CSV arrive as text; what is no number is in no bin.
         value = as_double(family.column, kind)
@@ -311,6 +313,15 @@ def _as_written(value: Column, kind: DataType | None) -> Column:
     if isinstance(kind, FloatType):
         value = value.cast("string").cast("double")
     return F.nanvl(value, F.lit(None)) + F.lit(0.0)
+
+
+def _text(name: str, value: Column, kind: DataType | None) -> Column:
+    """A category as text; of a decimal the shortest, so that 1.5 is 1.5 at every scale and as a double."""
+    plain = value.cast("string")
+    if not isinstance(kind, DecimalType) or kind.scale == 0:
+        return plain
+    again = F.expr(f"try_cast(cast({quote_identifier(name)} as double) as {kind.simpleString()})")
+    return F.when(again == value, value.cast("double").cast("string")).otherwise(plain)
 
 
 def _divided(value: Column, divide_by: float) -> Column:

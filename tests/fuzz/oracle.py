@@ -149,13 +149,13 @@ def _category(pair: Pair, cut: Mapping[str, Any]) -> tuple[Callable[[Any], Any],
         return quotient, lambda i: f"{column}/{shown}={i}"
     kind = pair_type(pair, column)
     if pa.types.is_boolean(kind):
-        return int, lambda v: f"{column}={v}"
+        return bool, lambda v: f"{column}={'true' if v else 'false'}"
     if pa.types.is_floating(kind):
         # 0.0 and -0.0 are one number.
         return lambda v: v + 0.0, lambda v: f"{column}={'Infinity' if v == math.inf else v}"
-    return lambda v: pa.scalar(
-        v, kind
-    ).as_py(), lambda v: f"{column}={v}"  # decimals have the scale of the type
+    if pa.types.is_decimal(kind):
+        return lambda v: pa.scalar(v, kind).as_py(), lambda v: f"{column}={float(v)}"
+    return lambda v: pa.scalar(v, kind).as_py(), lambda v: f"{column}={v}"
 
 
 def pair_type(pair: Pair, column: str) -> pa.DataType:

@@ -241,6 +241,36 @@ def test_too_many_categories_name_the_column(spark, monkeypatch):
         fit(frame, {"columns": [{"column": "sex"}, {"column": "serial"}]})
 
 
+def test_decimals_and_booleans_are_categories_as_they_are_read(spark, ansi):
+    frame = spark.createDataFrame(
+        [(0, "1.50", True), (1, "2.00", False), (2, "1.5", None)], "id int, x string, b boolean"
+    )
+    for scale in (2, 3, 18):
+        table = frame.select("id", "b", F.col("x").cast(f"decimal(38,{scale})").alias("price"))
+        fitted = fit(table, {"min_share": 0, "columns": [{"column": "price"}, {"column": "b"}]})
+        expected = {"price=1.5": [0, 2], "price=2.0": [1], "b=true": [0], "b=false": [1]}
+        assert members(table, fitted) == expected
+    # No two decimals become one, however many places they have.
+    text = [(0, "0.123456789012345678"), (1, "0.123456789012345679"), (2, "99999999999999999999.9")]
+    long = spark.createDataFrame(text, "id int, x string").select(
+        "id", F.expr("cast(x as decimal(38,18)) AS price")
+    )
+    fitted = fit(long, {"min_share": 0, "columns": [{"column": "price"}]})
+    assert sorted(members(long, fitted).values()) == [[0], [1], [2]]
+
+
+def test_a_column_that_is_no_longer_boolean_is_refused(spark):
+    frame = spark.createDataFrame([(0, True), (1, False)], "id int, b boolean")
+    fitted = fit(frame, {"min_share": 0, "columns": [{"column": "b"}]})
+    with pytest.raises(ContractError, match=r"column 'b' is int, but was text"):
+        with_categories(frame.selectExpr("id", "cast(b as int) AS b"), fitted.families)
+    numbers = fit(
+        frame.selectExpr("id", "cast(b as int) AS b"), {"min_share": 0, "columns": [{"column": "b"}]}
+    )
+    with pytest.raises(ContractError, match=r"column 'b' is boolean, but was whole numbers"):
+        with_categories(frame, numbers.families)
+
+
 def test_bins_need_numbers(spark):
     frame = spark.createDataFrame([(0, True)], "id int, b boolean")
     with pytest.raises(ContractError, match="'b' need numbers"):
