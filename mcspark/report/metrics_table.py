@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from mcspark.core.metrics.lead import BLIND_SHARE, FullestLevel, Lead
+from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.core.metrics.metrics import Metrics
 
 COLUMNS = ("split", "stage", "metric", "group", "levels", "value", "level")
@@ -78,21 +78,19 @@ class MetricsTable:
 
     def _lead(self) -> Lead:
         """What the run led with: its blind grids, and the grid of its numbers by level."""
-        columns = ["levels", "level", "value"]
-        fullest = [
-            FullestLevel(int(m), int(level), float(share), stage == AFTER)
-            for stage in (BEFORE, AFTER)
-            for m, level, share in self.rows(stage, "fullest_level_share")[columns].to_numpy()
-        ]
+        fullest = [*self._fullest(BEFORE), *self._fullest(AFTER)]
         found = Lead.among(self.grids, fullest)
         shown = self.frame.loc[self.frame["metric"] == "level_rows", "levels"]
         return found if shown.empty else Lead(int(shown.iloc[0]), found.blind)
 
     def blind(self, stage: str) -> dict[int, int]:
         """The grids that are blind to this score, and the level that holds nearly all of it."""
-        fullest = self.rows(stage, "fullest_level_share")
-        found = fullest.loc[fullest["value"] >= BLIND_SHARE, ["levels", "level"]].to_numpy()
-        return {int(m): int(level) for m, level in found}
+        return {found.m: found.level for found in self._fullest(stage) if found.blind}
+
+    def _fullest(self, stage: str) -> list[FullestLevel]:
+        """The fullest level of every grid, by this score."""
+        found = self.rows(stage, "fullest_level_share")[["levels", "level", "value"]].to_numpy()
+        return [FullestLevel(int(m), int(level), float(share), stage == AFTER) for m, level, share in found]
 
     def rows(self, stage: str, metric: str) -> pd.DataFrame:
         """All rows of one metric; none where it was not measured."""
