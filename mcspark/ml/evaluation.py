@@ -15,18 +15,20 @@ from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.metrics.calibration_error import level_errors
+from mcspark.core.metrics.score_metrics import SCORE_METRICS
 from mcspark.core.metrics.smooth_ece import group_smooth_ece
 from mcspark.ml.cells import FixedPoint, ScoredColumns, make_cells
 from mcspark.ml.converters import named, one_of, whole
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.working import WORKING, working_columns
 
-METRICS = ("mc_error", "ma_error", "loss", "worst_group_smece")
+_OF_SCORE = {metric.key: metric for metric in SCORE_METRICS if metric.larger_is_better is not None}
+METRICS = ("mc_error", "ma_error", "worst_group_smece", *_OF_SCORE)
 _HALVINGS = 2
 
 
 class MulticalibrationEvaluator(Evaluator):
-    """Measures a score against labels inside groups; smaller is better.
+    """Measures a score against labels inside groups.
 
     Parameters
     ----------
@@ -34,8 +36,9 @@ class MulticalibrationEvaluator(Evaluator):
         Groups to choose on the table, groups chosen before, or the ``groups`` section of a configuration.
     levels : int
         Grid m; the score is judged as its m-discretized version (paper, section 4.3.2).
-    metricName : {'mc_error', 'ma_error', 'loss', 'worst_group_smece'}
-        ``loss`` and ``worst_group_smece`` are of the score itself.
+    metricName : {'mc_error', 'ma_error', 'worst_group_smece', 'loss', 'log_loss', 'auc', ...}
+        All but the first two are of the score itself: smECE, and what
+        :data:`mcspark.core.metrics.score_metrics.SCORE_METRICS` names.
     predictionCol, labelCol : str
         Doubles in [0, 1]; rows with a null label are left out.
     weightCol : str, optional
@@ -85,8 +88,9 @@ class MulticalibrationEvaluator(Evaluator):
         self._set(**kwargs)
 
     def isLargerBetter(self) -> bool:
-        """No: every metric is an error."""
-        return False
+        """Whether a larger value is better: of AUC and PR-AUC, all others are errors."""
+        metric = _OF_SCORE.get(self.getOrDefault("metricName"))
+        return metric is not None and bool(metric.larger_is_better)
 
     def cells(self, dataset: DataFrame) -> Cells:
         """The cells that every metric is computed from."""
@@ -106,9 +110,10 @@ class MulticalibrationEvaluator(Evaluator):
 
     def _evaluate(self, dataset: DataFrame) -> float:
         cells, metric = self.cells(dataset), self.getOrDefault("metricName")
-        if metric == "loss":
-            return cells.loss()
-        if metric == "worst_group_smece":
+        value: float | None
+        if metric in _OF_SCORE:
+            value = _OF_SCORE[metric].of(cells, 1).value
+        elif metric == "worst_group_smece":
             value = group_smooth_ece(cells).worst
         else:
             value = getattr(level_errors(cells, self.getOrDefault("levels")), metric)

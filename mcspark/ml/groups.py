@@ -325,13 +325,17 @@ def _text(name: str, value: Column, kind: DataType | None) -> Column:
 
 
 def _divided(value: Column, divide_by: float) -> Column:
-    """``floor(value / divide_by)`` of the decimals; equal to :func:`mcspark.core.cells.groups.divided`."""
+    """``floor(value / divide_by)`` of the decimals; equal to :func:`mcspark.core.cells.groups.divided`.
+
+    Null where it is no whole number of 64 bits, as of infinity.
+    """
     top, bottom = decimal_ratio(divide_by)
     quotient = value / F.lit(divide_by)
     guess = F.floor(quotient).cast("double")
     low, high = (step * F.lit(top) / F.lit(bottom) for step in (guess, guess + 1))
     exact = guess - (value < low).cast("int") + (value >= high).cast("int")
-    return F.when(F.abs(quotient) < F.lit(LARGEST_EXACT), exact).otherwise(guess).cast("long")
+    found = F.when(F.abs(quotient) < F.lit(LARGEST_EXACT), exact).otherwise(guess)
+    return F.when(F.abs(quotient) < F.lit(2.0**63), found.cast("long"))
 
 
 def _is_float(kind: DataType | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mcspark.core.metrics.lead import FullestLevel, Lead
+from mcspark.core.metrics.score_metrics import SCORE_METRICS
 from mcspark.ml.tuning import Choice, ResultRow
 
 LABELS = {
@@ -34,6 +35,9 @@ _COLOURS = {
     "squarelev": "#8a6d00",
     "trees": "#0b57d0",
 }
+Choose = Callable[[Iterable[float]], float]
+_BEST: dict[bool | None, Choose | None] = {True: max, False: min, None: None}
+
 _MARKERS = {"none": "x", "multiaccurate": "s", "mcboost": "^", "lsboost": "v", "squarelev": "D", "trees": "o"}
 
 
@@ -144,6 +148,23 @@ def ma_table(rows: Sequence[ResultRow]) -> Table:
     )
 
 
+def score_tables(rows: Sequence[ResultRow]) -> list[Table]:
+    """Metrics of the score itself, one table a task; a star marks the best of each that has a best."""
+    found, tables = Spreads(rows), []
+    for task in found.tasks:
+        lines = [(method, m) for method in found.methods for m in found.grids_of(method, "log_loss")]
+        shown = [x for x in SCORE_METRICS if any(found.get(task, who, x.key, m) for who, m in lines)]
+        columns = []
+        for metric in shown:
+            values = {line: found.get(task, line[0], metric.key, line[1]) for line in lines}
+            columns.append(_cells(values, digits=5, factor=1.0, best=_BEST[metric.larger_is_better]))
+        if lines and shown:
+            body = tuple((LABELS[method], _grid(m), *(c[method, m] for c in columns)) for method, m in lines)
+            head = ("method", "m", *(metric.name for metric in shown))
+            tables.append(Table(f"The score as a whole, {task}", head, body))
+    return tables
+
+
 def mc_tables(rows: Sequence[ResultRow]) -> list[Table]:
     """MC error of every method on every grid, one table a task; a star marks the lowest where a grid sees."""
     found, tables = Spreads(rows), []
@@ -152,7 +173,7 @@ def mc_tables(rows: Sequence[ResultRow]) -> list[Table]:
         blind = lead.blind_grids if lead else ()
         for m in found.grids:
             errors = {method: found.get(task, method, "mc_error", m) for method in found.methods}
-            columns.append(_cells(errors, digits=4, factor=1.0, ranked=m not in blind))
+            columns.append(_cells(errors, digits=4, factor=1.0, best=None if m in blind else min))
         body = tuple((LABELS[method], *(c[method] for c in columns)) for method in found.methods)
         head = ("method", *(f"m = {m} (blind)" if m in blind else f"m = {m}" for m in found.grids))
         tables.append(Table(f"Multicalibration error, {task}", head, body))
@@ -182,17 +203,12 @@ def summary_table(rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:
         task: {
             method: {
                 "mc_error": {str(m): mean(task, method, "mc_error", m) for m in found.grids},
-                "worst_group_smece": {
-                    "all" if m is None else str(m): mean(task, method, "worst_group_smece", m)
-                    for m in found.grids_of(method, "worst_group_smece")
-                },
-                "score_ma_error": {
-                    "all" if m is None else str(m): mean(task, method, "score_ma_error", m)
-                    for m in found.grids_of(method, "score_ma_error")
-                },
-                "loss": {
-                    "all" if m is None else str(m): mean(task, method, "loss", m)
-                    for m in found.grids_of(method, "loss")
+                **{
+                    metric: {
+                        "all" if m is None else str(m): mean(task, method, metric, m)
+                        for m in found.grids_of(method, metric)
+                    }
+                    for metric in ("worst_group_smece", "score_ma_error", *(m.key for m in SCORE_METRICS))
                 },
             }
             for method in found.methods
@@ -302,7 +318,14 @@ def _words(rows: Sequence[ResultRow], engine: str) -> str:
 def _tables(rows: Sequence[ResultRow], choices: Mapping[str, Sequence[Choice]]) -> list[Table]:
     # What no grid is needed for comes first where one is blind.
     gridless = [ma_table(rows)] if Spreads(rows).blind else []
-    return [saturation_table(rows), *gridless, smece_table(rows), *mc_tables(rows), chosen_table(choices)]
+    return [
+        saturation_table(rows),
+        *gridless,
+        smece_table(rows),
+        *mc_tables(rows),
+        *score_tables(rows),
+        chosen_table(choices),
+    ]
 
 
 def _grid(m: int | None) -> str:
@@ -322,11 +345,11 @@ def _starred(
 
 
 def _cells(
-    spreads: Mapping[Any, Spread | None], *, digits: int, factor: float, ranked: bool = True
+    spreads: Mapping[Any, Spread | None], *, digits: int, factor: float, best: Choose | None = min
 ) -> dict[Any, str]:
-    means = [s.mean for s in spreads.values() if s is not None and ranked]
-    lowest = min(means, default=None)
+    means = [s.mean for s in spreads.values() if s is not None]
+    starred = best(means) if best is not None and means else None
     return {
-        key: "–" if s is None else s.show(digits, factor) + (" *" if s.mean == lowest else "")
+        key: "–" if s is None else s.show(digits, factor) + (" *" if s.mean == starred else "")
         for key, s in spreads.items()
     }

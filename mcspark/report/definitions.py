@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcspark.core.metrics.lead import BLIND_SHARE
+from mcspark.core.metrics.score_metrics import SCORE_METRICS
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,7 @@ DEFINITIONS = (
         "mean |residual smoothed by a kernel of width σ| / mean smoothed weight, at the σ that equals it",
         "Calibration error inside one group without any grid; it does not count by the group's share.",
     ),
-    Definition(
-        "loss",
-        "loss",
-        "Σ w (f − y)² / Σ w",
-        "Mean squared loss of the score itself; by grid, of the rounded score.",
-    ),
+    *(Definition(metric.name, metric.key, metric.formula, metric.meaning) for metric in SCORE_METRICS),
     Definition(
         "saturation",
         "saturation",

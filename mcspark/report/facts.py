@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from mcspark.core.metrics.lead import Lead
+from mcspark.core.metrics.score_metrics import SCORE_METRICS, ScoreMetric
 from mcspark.report.metrics_table import AFTER, BEFORE, MetricsTable
 
 SURPRISE = 0.05
@@ -93,6 +94,11 @@ class RunFacts:
     def last(self, metric: str, levels: int | None = None) -> float | None:
         """A metric of the score that the run is about."""
         return self.table.value(self.table.last, metric, levels)
+
+    @property
+    def score_metrics(self) -> tuple[ScoreMetric, ...]:
+        """The metrics of the score itself that the run measured."""
+        return tuple(metric for metric in SCORE_METRICS if self.last(metric.key) is not None)
 
     @property
     def worst_group(self) -> str | None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mcspark.core.metrics.score_metrics import SCORE_METRICS
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "conf").rglob("*.md")]
 
@@ -23,3 +25,8 @@ def test_the_read_me_names_every_page():
     pages = [p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md")]
     ours = [p for p in pages if not p.startswith("docs/develop/") and p != "docs/index.md"]
     assert [page for page in ours if f"]({page})" not in linked] == []
+
+
+def test_the_page_of_metrics_defines_every_metric_of_the_score():
+    text = (ROOT / "docs/use/metrics.md").read_text(encoding="utf-8")
+    assert [metric.key for metric in SCORE_METRICS if f"`{metric.key}`" not in text] == []

@@ -15,6 +15,7 @@ from mcspark.core.metrics.intervals import Interval, Intervals, bootstrap_interv
 from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.core.metrics.noise import QUANTILES, NoiseFloor, noise_floor
 from mcspark.core.metrics.reliability import Reliability
+from mcspark.core.metrics.score_metrics import Found, score_metrics
 from mcspark.core.metrics.smooth_ece import GroupSmoothECE, group_smooth_ece
 
 
@@ -40,8 +41,8 @@ class Metrics:
     Attributes
     ----------
     rows : int
-    loss : float or None
-        Mean squared loss of the score itself (paper, definition 3.1).
+    scores : dict of str to Found
+        By their keys, the metrics of the score itself, without a grid.
     smooth : GroupSmoothECE
     by_level : dict of int to LevelErrors
     level_shares : dict of int to ndarray
@@ -61,7 +62,7 @@ class Metrics:
     """
 
     rows: int
-    loss: float | None
+    scores: dict[str, Found]
     smooth: GroupSmoothECE
     by_level: dict[int, LevelErrors]
     level_shares: dict[int, FloatArray]
@@ -71,6 +72,11 @@ class Metrics:
     intervals: Intervals | None
     groups: tuple[GroupSummary, ...]
     reliability: Reliability
+
+    @property
+    def loss(self) -> float | None:
+        """Mean squared loss of the score itself (paper, definition 3.1)."""
+        return self.scores["loss"].value
 
     @property
     def ma_worst_group(self) -> str | None:
@@ -97,7 +103,7 @@ class Metrics:
             "ma_noise_floor": itself.expected,
             "ma_p_value": itself.p_value,
             "ma_worst_group": self.ma_worst_group,
-            "loss": self.loss,
+            **{key: found.value for key, found in self.scores.items()},
             "by_level": {
                 str(m): {
                     "mc_error": e.mc_error,
@@ -117,7 +123,8 @@ class Metrics:
     def table(self) -> Iterator[MetricRow]:
         """Every number, one row each."""
         yield MetricRow("rows", None, None, self.rows)
-        yield MetricRow("loss", None, None, self.loss)
+        for key, found in self.scores.items():
+            yield MetricRow(key, found.group, None, found.value)
         yield MetricRow("smece", None, None, self.smooth.overall)
         yield MetricRow("worst_group_smece", self.smooth.worst_group, None, self.smooth.worst)
         yield MetricRow("worst_group_smece_by_share", None, None, self.smooth.worst_by_share)
@@ -136,8 +143,8 @@ class Metrics:
             yield from self._of_level(m, errors)
         for m, shares in self.level_shares.items():
             if m != self.reliability.m:  # of that grid there is more to say
-                found = np.flatnonzero(shares).tolist()
-                yield from (MetricRow("level_share", None, m, float(shares[i]), i) for i in found)
+                held = np.flatnonzero(shares).tolist()
+                yield from (MetricRow("level_share", None, m, float(shares[i]), i) for i in held)
         for fact in self.reliability.facts():
             who, m, level = fact.group, self.reliability.m, fact.level
             yield MetricRow("level_rows", who, m, fact.rows, level)
@@ -227,7 +234,7 @@ def measure(
     middle = by_level[sorted(levels)[min(1, len(levels) - 1)]]
     return Metrics(
         rows=int(cells.n.sum()),
-        loss=cells.loss() if total > 0 else None,
+        scores=score_metrics(cells, min_rows),
         smooth=group_smooth_ece(cells, min_rows),
         by_level=by_level,
         level_shares={m: weight[m] / (total if total > 0 else 1.0) for m in levels},

@@ -28,6 +28,7 @@ from mcspark.core.cells.cells import SUMS, Cells, Role
 from mcspark.core.metrics.calibration_error import level_errors
 from mcspark.core.metrics.lead import FullestLevel
 from mcspark.core.metrics.noise import noise_floor
+from mcspark.core.metrics.score_metrics import score_metrics
 from mcspark.core.metrics.smooth_ece import group_smooth_ece
 from mcspark.core.model.stages import Stages
 from mcspark.core.training.rounds import check_saturation, fit_stages
@@ -209,8 +210,9 @@ class Sweep:
                 ("fullest_level", m, None if full is None else full.level),
                 ("fullest_level_share", m, None if full is None else full.share),
             ]
-        if trial.m is None:
-            found.append(("loss", None, after.loss()))
+        # With a grid, the loss is that of the rounded score, as above.
+        of_score = score_metrics(after, self.min_rows)
+        found += [(k, trial.m, v.value) for k, v in of_score.items() if k != "loss" or trial.m is None]
         found.append(("score_ma_error", trial.m, floors[None].observed))
         found.append(("worst_group_smece", trial.m, group_smooth_ece(after, self.min_rows).worst))
         if isinstance(calibrator, Stages) and trial.method == "trees":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pyspark.sql import functions as F
+from sklearn.metrics import log_loss, roc_auc_score
 
 from mcspark import GroupSet, MulticalibrationEvaluator
 from mcspark.core.metrics.calibration_error import calibration_error, multiaccuracy_error
@@ -58,6 +59,15 @@ def test_smaller_is_better_after_calibration(fitted):
     assert evaluator.evaluate(test, {evaluator.predictionCol: "score"}) == pytest.approx(before, abs=1e-12)
 
 
+def test_metrics_of_the_score_itself_are_scikit_learns(people_frame):
+    rows = people_frame.toPandas()
+    found = evaluate(people_frame, predictionCol="score", metricName="auc")
+    assert found == pytest.approx(roc_auc_score(rows["label"], rows["score"]), abs=1e-4)
+    assert MulticalibrationEvaluator(groups=GroupSet.from_config(SECTION), metricName="auc").isLargerBetter()
+    found = evaluate(people_frame, predictionCol="score", metricName="log_loss")
+    assert found == pytest.approx(log_loss(rows["label"], rows["score"]), abs=1e-4)
+
+
 def test_rows_without_a_label_are_left_out(people_frame):
     part = people_frame.withColumn("label", F.when(F.col("id") % 2 == 0, F.col("label")))
     kept = people_frame.where("id % 2 = 0")
@@ -71,4 +81,4 @@ def test_what_cannot_be_measured_is_refused(people_frame):
     with pytest.raises(ContractError, match="lacks"):
         evaluate(people_frame)
     with pytest.raises(ValueError, match="metricName"):
-        MulticalibrationEvaluator(groups=GroupSet.from_config(SECTION), metricName="auc")
+        MulticalibrationEvaluator(groups=GroupSet.from_config(SECTION), metricName="ecce_p_value")

@@ -66,6 +66,13 @@ def test_divide_by_rounds_down(spark):
     assert members(frame, fitted) == {"OCCP/100=-1": [4], "OCCP/100=0": [0, 1], "OCCP/100=1": [2, 3]}
 
 
+def test_what_has_no_whole_quotient_of_64_bits_is_in_no_group(spark):
+    doses = [float("inf"), float("-inf"), 1e300, -1e19, NAN, 9.3e18, -9.3e18, 9e18, 25.0]
+    frame = spark.createDataFrame(list(enumerate(doses)), "id int, dose double")
+    fitted = fit(frame, {"min_share": 0, "columns": [{"column": "dose", "divide_by": 1}]})
+    assert members(frame, fitted) == {"dose/1=25": [8], "dose/1=9000000000000000000": [7]}
+
+
 @pytest.mark.parametrize("kind", ["double", "float", "decimal(6,3)", "string"])
 def test_numbers_are_the_decimals_that_they_are_written_as(spark, kind):
     """The doubles 0.3 / 0.1, 0.6 / 0.1 and 0.7 / 0.1 are below 3, 6 and 7, and the float 0.7 is below 0.7."""
