@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+from pyspark.sql.pandas.functions import pandas_udf
 
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells.groups import FittedGroups, distinct_rows
@@ -56,11 +56,10 @@ def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator) -> Callab
             score = columns[0].astype(np.float64)
             yield pd.Series(calibrator.apply_signatures(score, signature, groups.membership(signatures)))
 
-    # The type by name: Spark would read it from annotations that do not exist at run time.
-    return cast(
-        "Callable[..., Column]",
-        pandas_udf(quick_to_follow(score_batches), "double", PandasUDFType.SCALAR_ITER),
-    )
+    score_all = quick_to_follow(score_batches)
+    # Spark takes the kind of function from these; those above are text, of types that checkers alone have.
+    score_all.__annotations__ = {"batches": Iterator[tuple[pd.Series, ...]], "return": Iterator[pd.Series]}
+    return cast("Callable[..., Column]", cast("Any", pandas_udf)(score_all, "double"))
 
 
 def _joined(batches: list[Batch]) -> list[NDArray[Any]]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
 
 from mcspark.errors import TransientError
-from mcspark.ml import trees
+from mcspark.ml import driver_training, trees
 
 from .conftest import content
 
@@ -34,6 +38,7 @@ def test_too_few_rows_to_learn_from_give_the_identity(world):
     assert list(output["calibrated_score"]) == list(output["score"])
 
 
+@pytest.mark.synapseml
 def test_training_on_rows_with_empty_partitions(spark, world):
     world.write("scored", world_rows(world, 240), files=9)
     spark.conf.set("spark.sql.shuffle.partitions", "40")
@@ -44,6 +49,7 @@ def test_training_on_rows_with_empty_partitions(spark, world):
     assert done.summary["rows"]["scored"] == 240
 
 
+@pytest.mark.synapseml
 def test_a_training_that_never_ends_is_exit_75_and_no_model_is_saved(world, monkeypatch):
     """The limit itself, with real tasks that hang, is tested with the watchdog."""
     limits = []
@@ -60,4 +66,17 @@ def test_a_training_that_never_ends_is_exit_75_and_no_model_is_saved(world, monk
         "training the trees did not end within 7", code=75, job="calibrate", calibrator={"timeout_seconds": 7}
     )
     assert (limits, done.summary["status"]) == ([7.0], "transient")
+    assert content(world.root / "model") == before
+
+
+def test_so_it_is_with_the_official_lightgbm(world, monkeypatch):
+    ticks = count(step=4)
+    monkeypatch.setattr(driver_training, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    before = content(world.root / "model")
+    done = world.refused(
+        "training the trees did not end within 7 s", code=75, job="calibrate",
+        calibrator={"engine": "lightgbm", "timeout_seconds": 7},
+    )  # fmt: skip
+    assert done.summary["status"] == "transient"
+    assert next(ticks) == 12, "it was given up after the second tree"
     assert content(world.root / "model") == before

