@@ -162,6 +162,17 @@ class Gate(Section):
         description="Most held-out MC error after calibration; where none can be measured, it is "
         "not met. null: no limit.",
     )
+    max_smece: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Most held-out smECE of the worst group after calibration. null: no limit.",
+    )
+    groups: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
+        {},
+        description="Most held-out MC error of single groups after calibration, on every grid, by their "
+        "names (region=north: 0.01); a group that is none, or that has too few rows, is not met.",
+    )
     must_improve: bool = Field(
         True,
         description="The held-out MC error, and the MA error of the score itself, must not get worse beyond "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 
 from mcspark.config import Gate
 from mcspark.core.metrics.metrics import Metrics
@@ -11,45 +12,70 @@ from mcspark.errors import GateError
 
 
 def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True) -> list[str]:
-    """What a calibrated score fails of the gate, on any evaluation grid; empty if it may be published.
+    """What a calibrated score fails of the gate; empty if it may be published.
 
-    ``max_mc_error`` refuses an MC error above the limit. ``must_improve`` refuses one that has become worse
-    beyond noise: larger than chance explains (the upper quantile of the noise floor), and larger than before
-    by more than chance moves it (from the middle of the floor to that quantile). The same is asked of the
-    MA error of the score itself, for a grid cannot tell scores apart that are all in one of its levels; a
+    ``max_mc_error`` refuses an MC error above the limit on any evaluation grid, ``groups`` one of a single
+    group, ``max_smece`` a smECE of the worst group. ``must_improve`` refuses an MC error that has become
+    worse beyond noise: larger than chance explains (the upper quantile of the noise floor), and larger than
+    before by more than chance moves it (from the middle of the floor to that quantile). The same is asked of
+    the MA error of the score itself, for a grid cannot tell scores apart that are all in one of its levels; a
     grid that is blind so is called that.
 
     What cannot be measured is not met. Only a calibrator that ``changes`` no score makes none worse.
     """
+    blind: dict[int | None, str] = {
+        full.m: f", blind to these scores ({full.words()})," for full in before.lead.blind
+    }
     problems = []
-    blind: dict[int | None, str] = {full.m: full.words() for full in before.lead.blind}
     for m, floor in after.floors.items():
         error, old = floor.observed, before.floors[m].observed
-        name = "MA error" if m is None else "MC error"
-        where = (
-            "of the score itself"
-            if m is None
-            else f"at {m} levels (worst group {after.by_level[m].worst_group})"
-        )
-        seen = f", blind to these scores ({blind[m]})," if m in blind else ""
-        limit = None if m is None else gate.max_mc_error
         if error is None or old is None:
             continue
-        if limit is not None and error > limit:
-            problems.append(f"{name} {error:.5f} {where}{seen} is above gate.max_mc_error {limit:g}")
+        name = f"MA error {error:.5f} of the score itself"
+        if m is not None:
+            worst = after.by_level[m].worst_group
+            name = f"MC error {error:.5f} at {m} levels (worst group {worst}){blind.get(m, '')}"
+            if gate.max_mc_error is not None and error > gate.max_mc_error:
+                problems.append(f"{name} is above gate.max_mc_error {gate.max_mc_error:g}")
         chance = floor.quantiles.get(QUANTILES[-1], 0.0)
         moves = chance - (floor.expected or 0.0)
         if gate.must_improve and error > chance and error - old > moves:
             problems.append(
-                f"{name} {error:.5f} {where}{seen} was {old:.5f} before; chance explains {chance:.5f}, "
-                f"and a change of {moves:.5f}"
+                f"{name} was {old:.5f} before; chance explains {chance:.5f}, and a change of {moves:.5f}"
             )
-    asked = ["gate.max_mc_error"] if gate.max_mc_error is not None else []
-    asked += ["gate.must_improve"] if gate.must_improve and changes else []
+    smooth = after.smooth.worst
+    if gate.max_smece is not None and smooth is not None and smooth > gate.max_smece:
+        problems.append(
+            f"smECE {smooth:.5f} of group {after.smooth.worst_group} is above gate.max_smece "
+            f"{gate.max_smece:g}"
+        )
+    problems += [problem for name, most in gate.groups.items() for problem in _unmet_by(name, most, after)]
+    asked = [name for name in ("max_mc_error", "max_smece") if getattr(gate, name) is not None]
+    asked += ["must_improve"] if gate.must_improve and changes else []
     reason = unmeasured(before) or unmeasured(after)
     if asked and reason:
-        problems.append(f"{' and '.join(asked)} cannot be measured: {reason}")
+        problems.append(f"{' and '.join(f'gate.{name}' for name in asked)} cannot be measured: {reason}")
     return problems
+
+
+def _unmet_by(name: str, most: float, after: Metrics) -> Iterator[str]:
+    """Whether a single group is above its limit on a grid, or cannot be measured."""
+    places = {group.group: place for place, group in enumerate(after.groups)}
+    if name not in places:
+        near = difflib.get_close_matches(name, places, 1)
+        mean = f", did you mean {near[0]!r}?" if near else "; the groups are named in the metrics table"
+        yield f"gate.groups: there is no group {name!r}{mean}"
+        return
+    found = after.groups[places[name]]
+    if found.too_small:
+        yield (
+            f"gate.groups: the MC error of {name} cannot be measured: its {found.rows} held-out rows have no "
+            "weight or are fewer than evaluation.min_group_rows"
+        )
+        return
+    for m, errors in after.by_level.items():
+        if (error := float(errors.mc[places[name]])) > most:
+            yield f"MC error {error:.5f} of group {name} at {m} levels is above gate.groups, {most:g}"
 
 
 def unmeasured(metrics: Metrics) -> str | None:

@@ -43,7 +43,7 @@ def test_defaults():
         "methods": ["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"],
         "partitions": 10, "sweep": "paper", "output": None, "task": "task", "tasks": [], "engine": "auto",
     }  # fmt: skip
-    assert plain["gate"] == {"max_mc_error": None, "must_improve": True}
+    assert plain["gate"] == {"max_mc_error": None, "max_smece": None, "groups": {}, "must_improve": True}
     assert (plain["output"], plain["model"], plain["report"]) == (None, None, None)
     assert (plain["allow_empty"], plain["max_rejected_share"]) == (False, None)
 

@@ -10,20 +10,32 @@ from mcspark.config import Gate
 from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.pipelines.gate import refusal, unmet
 
-ONE = (SimpleNamespace(group="A", rows=1),)
+ONE = (SimpleNamespace(group="A", rows=1, too_small=False),)
+TWO = (*ONE, SimpleNamespace(group="B", rows=2, too_small=True))
 
 
 def metrics(
-    error, *, bias=0.0, expected=0.004, chance=0.006, levels=(10, 20), rows=9, loss=0.1, groups=ONE, blind=()
+    error,
+    *,
+    bias=0.0,
+    expected=0.004,
+    chance=0.006,
+    levels=(10, 20),
+    rows=9,
+    loss=0.1,
+    groups=ONE,
+    blind=(),
+    smece=0.1,
 ):
     """As `measure` gives it: the error on every grid, and what a perfectly calibrated score would show."""
-    errors = SimpleNamespace(mc_error=error, worst_group="A")
+    errors = SimpleNamespace(mc_error=error, worst_group="A", mc=[error, 0.0])
     quantiles = {0.05: 0.002, 0.5: expected, 0.95: chance}
     floor = SimpleNamespace(observed=error, expected=expected, quantiles=quantiles)
     bias = SimpleNamespace(observed=bias, expected=expected, quantiles=quantiles)
     return SimpleNamespace(
         by_level=dict.fromkeys(levels, errors), floors={**dict.fromkeys(levels, floor), None: bias},
         rows=rows, loss=loss, groups=groups, lead=Lead(20, blind),
+        smooth=SimpleNamespace(worst=smece, worst_group="A"),
     )  # fmt: skip
 
 
@@ -93,3 +105,33 @@ def test_an_error_on_a_blind_grid_is_called_that():
         "MC error 0.04900 at 20 levels (worst group A), blind to these scores (99.8 % in [0, 0.05) of 20 "
         "levels), is above gate.max_mc_error 0.01"
     )
+
+
+def test_the_limit_of_a_group_holds_on_every_grid_for_it_alone():
+    found = metrics(0.02, groups=TWO)
+    problems = unmet(Gate(groups={"A": 0.019}), metrics(0.5), found)
+    assert [p[:47] for p in problems] == [
+        f"MC error 0.02000 of group A at {m} levels is abo" for m in (10, 20)
+    ]
+    assert unmet(Gate(groups={"A": 0.02}), metrics(0.5), found) == []
+
+
+def test_the_limit_of_a_group_that_cannot_be_measured_is_not_met():
+    found = metrics(0.0, groups=TWO)
+    (small,) = unmet(Gate(groups={"B": 1.0}), metrics(0.5), found)
+    assert "of B cannot be measured: its 2 held-out rows" in small
+    (none,) = unmet(Gate(groups={"a": 1.0, "A": 0.5}), metrics(0.5), found)
+    assert none.startswith("gate.groups: there is no group 'a'")
+    longer = metrics(0.0, groups=(SimpleNamespace(group="region=north", rows=1, too_small=False),))
+    assert "did you mean 'region=north'?" in unmet(Gate(groups={"region=nort": 1.0}), longer, longer)[0]
+
+
+def test_the_limit_of_smece_is_that_of_the_worst_group():
+    found = metrics(0.01, smece=0.031)
+    assert unmet(Gate(max_smece=0.03), metrics(0.5), found) == [
+        "smECE 0.03100 of group A is above gate.max_smece 0.03"
+    ]
+    assert unmet(Gate(max_smece=0.031), metrics(0.5), found) == []
+    nothing = metrics(None, smece=None)
+    (problem,) = unmet(Gate(max_smece=0.5, must_improve=False), nothing, nothing)
+    assert problem.startswith("gate.max_smece cannot be measured")

@@ -92,9 +92,9 @@ def test_the_page_stands_alone(page):
 def test_sections_come_in_their_order(page):
     heads = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
     assert heads == [
-        "Rows", "Error against the grid", "The score as a whole", "Reliability", "Gaps by group and level", "Groups",
-        "What the calibrator does", "Is there more to gain?", "Model and data", "What the metrics mean",
-        "Configuration and versions",
+        "Rows", "Error against the grid", "The score as a whole", "Reliability", "Gaps by group and level",
+        "Groups", "What the calibrator does", "Is there more to gain?", "Model and data",
+        "What the metrics mean", "Configuration and versions",
     ]  # fmt: skip
 
 
