@@ -24,6 +24,7 @@ _MENDS = (
     (re.compile(r"TIMESTAMP\(NANOS"), "write it in microseconds"),
     (re.compile(r"\(TIME"), "write it as text, or as a whole number"),
     (re.compile(r"\(DECIMAL"), "write it with at most 38 digits"),
+    (re.compile(r"\(FLOAT16"), "write it as float32"),
 )
 
 

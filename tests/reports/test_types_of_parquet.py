@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 from mcspark.config import AttributeTable, ScoredTable
@@ -64,6 +65,9 @@ HALF = {
     "half float": pa.array(np.array([0.5, 1, 2], np.float16)),
     "list of half floats": pa.array([[np.float16(1)], [], None], pa.list_(pa.float16())),
 }
+HALVES_SPOIL = pyspark.__version__.startswith("3.")
+ALONE = UNREADABLE | ({} if HALVES_SPOIL else HALF)
+"""Types that Spark cannot read, and that keep it from no other column."""
 NO_KEY = {"float", "double", "bool"}
 NO_VALUES = {
     "binary",
@@ -149,9 +153,9 @@ def _spelled(when: dt.datetime) -> str:
     return text.rstrip("0") if "." in text else text
 
 
-@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("name", ALONE)
 def test_a_type_that_spark_cannot_read_is_refused_where_it_is_used_and_nowhere_else(spark, tmp_path, name):
-    path = written(tmp_path, UNREADABLE[name])
+    path = written(tmp_path, ALONE[name])
     unused = read_table(spark, ScoredTable(path=path, key=["k"]), ["k", "s"])
     assert sorted(tuple(row) for row in unused.collect()) == [(1, 0.1), (2, 0.2), (3, 0.3)]
     for role in ROLES:
@@ -159,9 +163,11 @@ def test_a_type_that_spark_cannot_read_is_refused_where_it_is_used_and_nowhere_e
         assert words is not None
         assert "1 column(s) of part-0.parquet cannot be read" in words
         assert "Spark cannot read this type; write it" in words
+        assert ("write it as float32" in words) == (name in HALF)
         assert "java" not in words
 
 
+@pytest.mark.skipif(not HALVES_SPOIL, reason="the Parquet of Spark 4 reads the other columns")
 @pytest.mark.parametrize("name", HALF)
 def test_half_floats_are_named_since_they_spoil_the_whole_file(spark, tmp_path, name):
     path = written(tmp_path, HALF[name])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+THIS_PYTHON = Path(sys.executable)
 # Most of a short job is spent in compiling Java: the quick compiler alone nearly halves it.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # A test machine is small, and its tests run one after another.
@@ -64,6 +65,7 @@ def submit(
     env: Mapping[str, str | None] | None = None,
     timeout: float = 300,
     cwd: Path | None = None,
+    python: Path = THIS_PYTHON,
 ) -> Submitted:
     """Run `spark-submit [options] script [arguments]`.
 
@@ -85,8 +87,10 @@ def submit(
         Seconds after which the test fails; a job that hangs is a bug.
     cwd
         Working directory; by default the checkout.
+    python
+        Of the environment whose `spark-submit` runs it.
     """
-    command = [_spark_submit()]
+    command = [_spark_submit(python)]
     if master is not None:
         command += ["--master", master]
     for key, value in {**DEFAULTS, **(conf or {})}.items():
@@ -95,7 +99,7 @@ def submit(
     start = time.monotonic()
     with subprocess.Popen(
         command,
-        env=environment(env or {}),
+        env=environment(env or {}, python),
         cwd=cwd or ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -122,17 +126,17 @@ def documented(name: str) -> list[str]:
     return shlex.split(behind.partition("\n```")[0].splitlines()[-1])
 
 
-def _spark_submit() -> str:
-    """The `spark-submit` beside this Python, or the one on the PATH."""
-    beside = Path(sys.executable).parent / "spark-submit"
+def _spark_submit(python: Path) -> str:
+    """The `spark-submit` beside a Python, or the one on the PATH."""
+    beside = python.parent / "spark-submit"
     found = str(beside) if beside.is_file() else shutil.which("spark-submit")
     assert found, "no spark-submit: install the extra `local`"
     return found
 
 
-def environment(changes: Mapping[str, str | None]) -> dict[str, str]:
-    """The environment of an operator who has activated the environment of this Python."""
-    bin_folder = str(Path(sys.executable).parent)
+def environment(changes: Mapping[str, str | None], python: Path = THIS_PYTHON) -> dict[str, str]:
+    """The environment of an operator who has activated the environment of a Python."""
+    bin_folder = str(python.parent)
     path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
     environ = {**os.environ, "PATH": path, "SPARK_SUBMIT_OPTS": QUICK_JAVA}
     # What a Spark session in the test process has left in the environment is not the operator's.

@@ -40,6 +40,7 @@ def no_way_out(tmp_path: Path) -> dict[str, str]:
     return {"spark.jars.ivy": str(tmp_path / "ivy"), "spark.jars.ivySettings": str(settings)}
 
 
+@pytest.mark.synapseml
 def test_a_bare_submit_trains_and_ends(tmp_path: Path) -> None:
     """No flag at all: the jars are resolved, and the threads that a fit leaves do not keep the process."""
     done = submit(PROBE, "--lightgbm", "--preflight", master=None, timeout=240)
@@ -62,7 +63,7 @@ def test_exit_codes_reach_the_shell() -> None:
 def test_a_bare_submit_needs_no_java_on_the_machine(tmp_path: Path) -> None:
     java = packaged_java()
     if java is None:
-        pytest.skip("the extra `local` is not installed")
+        pytest.skip("neither the extra `local` nor `spark4` is installed")
     write_conf(tmp_path / "conf", conf_files(java))
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -78,6 +79,7 @@ def test_a_bare_submit_needs_no_java_on_the_machine(tmp_path: Path) -> None:
     assert " INFO " not in done.stderr
 
 
+@pytest.mark.synapseml
 def test_a_folder_of_jars_serves_where_nothing_can_be_resolved(
     jar_folder: Path, no_way_out: dict[str, str]
 ) -> None:
@@ -85,6 +87,7 @@ def test_a_folder_of_jars_serves_where_nothing_can_be_resolved(
     assert (done.exit_code, done.summary["rows"]) == (0, 200), done.stderr[-3000:]
 
 
+@pytest.mark.synapseml
 def test_jars_of_the_operator_on_two_executors(jar_folder: Path, no_way_out: dict[str, str]) -> None:
     """`--jars` on separate executor processes; nothing is resolved, since nothing could be."""
     jars = checked_jars(jar_folder)
@@ -101,6 +104,7 @@ def test_jars_of_the_operator_on_two_executors(jar_folder: Path, no_way_out: dic
     assert (done.summary["slots"], done.summary["executors"]) == (2, 2)
 
 
+@pytest.mark.synapseml
 def test_jars_that_cannot_be_had_are_a_configuration_error(no_way_out: dict[str, str]) -> None:
     done = submit(PROBE, "--lightgbm", conf=no_way_out, env={"MCSPARK_JARS": None})
     assert done.exit_code == 2
