@@ -37,7 +37,7 @@ CORRECTNESS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    "spark.sql.legacy.javaCharsets": "true",  # CSV in windows-1252 too: Spark 4 knows seven encodings without it
+    "spark.sql.legacy.javaCharsets": "true",  # any encoding of Java: Spark 4 has but seven of itself
     "spark.shuffle.reduceLocality.enabled": "false",  # which rows share a file depends on no host
     "spark.sql.execution.arrow.pyspark.enabled": "true",  # small tables reach pandas with their own types
 }
