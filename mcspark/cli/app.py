@@ -11,6 +11,7 @@ import typer
 import mcspark
 from mcspark.cli import jobs
 from mcspark.cli.launch import SparkOptions, launch
+from mcspark.cli.text import Form
 from mcspark.config.secrets import redact_uri
 from mcspark.errors import McsparkError
 
@@ -107,3 +108,34 @@ def show(
     from mcspark.cli.show import shown  # noqa: PLC0415
 
     with_exit_code(lambda: typer.echo(shown(path, groups)))
+
+
+@app.command(name="score-local")
+def score_local(
+    model: Annotated[str, typer.Argument(help="A model's folder on this machine.")],
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="A Parquet file, or a folder of them.")],
+    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="The Parquet file to write.")],
+    score: Annotated[str | None, typer.Option(help="Column of the score; the model's own if absent.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+) -> None:
+    """Apply a saved model to a Parquet file on this machine, without Spark or Java."""
+    from mcspark.cli.score_local import score_file  # noqa: PLC0415
+
+    with_exit_code(lambda: typer.echo(score_file(model, source, target, score, force=force)))
+
+
+@app.command()
+def explain(
+    model: Annotated[str, typer.Argument(help="A model's folder on this machine.")],
+    row: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Score and attributes, such as '{\"score\": 0.3, …}'.")
+    ] = None,
+    key: Annotated[str | None, typer.Option(metavar="JSON", help="Key of a row of --input.")] = None,
+    source: Annotated[str | None, typer.Option("--input", help="A Parquet file or folder.")] = None,
+    score: Annotated[str | None, typer.Option(help="Column of the score; the model's own if absent.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="How it is written.")] = Form.text,
+) -> None:
+    """Say why the score of one row changed, step by step; needs no Spark."""
+    from mcspark.cli import explain as explaining  # noqa: PLC0415
+
+    with_exit_code(lambda: typer.echo(explaining.explain(model, row, key, source, score, form)))

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import Enum
 
 MAX_WIDTH = 60
+
+
+class Form(str, Enum):
+    """How an explanation is written."""
+
+    text = "text"
+    json = "json"
+    svg = "svg"
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

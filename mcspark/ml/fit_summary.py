@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -96,6 +96,6 @@ def _numbers(plain: Any, names: tuple[str, ...], others: tuple[str, ...] = ()) -
         raise ValueError(f"its record of the fit needs exactly the numbers {', '.join(names + others)}")
     values = {name: plain[name] for name in names}
     for name, value in values.items():
-        if type(value) not in (int, float) or not math.isfinite(value):
+        if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
             raise ValueError(f"{name} of its record of the fit is {value!r}")
     return {name: float(value) for name, value in values.items()}

@@ -289,8 +289,8 @@ def _category(family: Family, kind: DataType | None) -> Column:
             )
         return value.cast("long") if whole else _text(family.column, value, kind)
     if isinstance(kind, StringType):
-        # Attributes of a CSV arrive as text; what is no number is in no bin.
-        value = as_double(family.column, kind)
+        # Attributes of a CSV arrive as text; what is no number, "nan" among it, is in no bin.
+        value = F.nanvl(as_double(family.column, kind), F.lit(None))
     elif not isinstance(kind, NumericType):
         raise ContractError(
             f"groups over column {family.column!r} need numbers for bins or divide_by, "

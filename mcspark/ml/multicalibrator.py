@@ -16,6 +16,7 @@ from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import Stages
+from mcspark.core.saved import COLUMNS, SavedModel
 from mcspark.core.training.rounds import Round, StagesFit, check_saturation, fit_stages
 from mcspark.core.training.training_curve import CurvePoint, training_curve
 from mcspark.core.training.training_table import Train, TreeSettings
@@ -30,6 +31,7 @@ from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.working import WORKING, working_columns
 from mcspark.runtime.progress import tell
+from mcspark.scorer import Scorer
 
 log = structlog.get_logger(__name__)
 
@@ -181,6 +183,10 @@ def _words(number: int, found: Round) -> str:
     return f"round {number}: {found.trees:,} trees, {losses}{kept}"
 
 
+MOST_EXPLAINED = 1000
+"""Rows that :meth:`MulticalibratorModel.explain` takes at once."""
+
+
 class MulticalibratorModel(TreeParams, Model):
     """A fitted calibrator: turns (score, groups) into a calibrated score. Needs no SynapseML.
 
@@ -241,6 +247,34 @@ class MulticalibratorModel(TreeParams, Model):
     def pairs(self) -> pd.DataFrame:
         """What members of two groups get on top, largest first; see :func:`mcspark.ml.curves.pairs_frame`."""
         return pairs_frame(self.stages or Stages((), self.fitted.names))
+
+    def explain(self, frame: Any) -> pd.DataFrame:
+        """From score to calibrated score, step by step, of a few rows.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
+            With the score and the group columns; of a Spark DataFrame take the rows that you ask about first.
+
+        Returns
+        -------
+        DataFrame
+            ``row`` (from 0), ``stage`` (from 0), ``link``, ``kind``, ``name``, ``value``, one row a step, see
+            :class:`mcspark.core.model.explanation.Step`; the values of a row and a stage sum to its change.
+
+        Raises
+        ------
+        ContractError
+            If there are more than ``MOST_EXPLAINED`` rows, the calibrator is not made of trees, or a column
+            or a score is not as it must be.
+        """
+        rows = frame.limit(MOST_EXPLAINED + 1).toPandas() if isinstance(frame, DataFrame) else frame
+        if len(rows) > MOST_EXPLAINED:
+            raise ContractError(f"over {MOST_EXPLAINED} rows to explain; choose those that you ask about")
+        columns = {name: self.getOrDefault(name) for name in COLUMNS}
+        scorer = Scorer(SavedModel(self.method, self.fitted, self.calibrator, columns, 0, None))
+        steps = [{"row": i, **step} for i, one in enumerate(scorer.explain(rows)) for step in one.rows()]
+        return pd.DataFrame(steps, columns=["row", "stage", "link", "kind", "name", "value"])
 
     def training_curve(self) -> pd.DataFrame:
         """Loss of the fitting and the early-stopping rows as trees were added.

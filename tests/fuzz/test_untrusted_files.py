@@ -30,10 +30,11 @@ from mcspark.core.cells.groups import Family, FittedGroups
 from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.lightgbm_text import parse_trees
 from mcspark.core.model.stages import Stage, Stages
+from mcspark.core.saved import digest as _digest
 from mcspark.data.claim import Claim, parse_claim
 from mcspark.data.journal import Entry, parse_entry
 from mcspark.data.manifest import parse_manifest
-from mcspark.ml.persistence import _digest, _plain, model_from_text
+from mcspark.ml.persistence import _plain, model_from_text
 from mcspark.ml.tuning import block_of
 
 INPUTS = int(os.environ.get("MCSPARK_FUZZ", "400"))

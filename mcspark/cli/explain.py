@@ -1,0 +1,121 @@
+"""Why a score changed: one row of a table, or one that is given, as text, JSON or a picture."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from mcspark.cli.text import Form, text_table
+from mcspark.core.model.explanation import ExplainedStage, Explanation
+from mcspark.errors import ConfigurationError, ContractError
+from mcspark.identifiers import folded
+from mcspark.runtime.untrusted import read_json
+from mcspark.scorer import Scorer
+
+_SCALES = {"identity": "score", "logit": "log-odds"}
+
+
+def explain(
+    model: str, row: str | None, key: str | None, source: str | None, score: str | None, form: Form
+) -> str:
+    """The explanation of one row.
+
+    Parameters
+    ----------
+    model : str
+        Folder of the model.
+    row : str, optional
+        JSON object with the score and the attributes.
+    key : str, optional
+        JSON object of key columns and their values, of a row in ``source``.
+    source : str, optional
+        Parquet file or folder.
+    score : str, optional
+        Column of the score; the model's own if absent.
+    form : Form
+
+    Raises
+    ------
+    ConfigurationError
+        If not exactly one of ``row`` and ``key`` is given, or it is no JSON object.
+    ContractError
+        If the model or the row cannot be read, or the row has not exactly the key.
+    """
+    if (row is None) == (key is None) or (key is None) != (source is None):
+        raise ConfigurationError("give --row '{…}', or --key '{…}' with --input, and not both")
+    scorer = Scorer.load(model, score)
+    given = _object(row if row is not None else str(key), "--row" if key is None else "--key")
+    found = scorer.explain_one(given if source is None else _row(given, source, scorer.columns))
+    if form is Form.json:
+        return json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
+    return _svg(found) if form is Form.svg else _text(found)
+
+
+def _object(text: str, option: str) -> dict[str, Any]:
+    try:
+        plain = read_json(text)
+    except ValueError as error:
+        raise ConfigurationError(f"{option} is no JSON ({error}); quote it for the shell") from error
+    if not isinstance(plain, dict) or not plain:
+        raise ConfigurationError(f"{option} is no JSON object; give names and values")
+    return plain
+
+
+def _row(key: dict[str, Any], source: str, columns: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        table = ds.dataset(source, format="parquet")
+        names = {folded(name): name for name in table.schema.names}
+        test = None
+        for name, value in key.items():
+            one = ds.field(name) == pa.scalar(value).cast(table.schema.field(name).type)
+            test = one if test is None else test & one
+        wanted = [names.get(folded(name), name) for name in columns]
+        rows = table.scanner(columns=wanted, filter=test).head(2).to_pylist()
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise ContractError(f"{source}: the row cannot be read ({error})") from error
+    if len(rows) != 1:
+        raise ContractError(f"{source} has {'more than one row' if rows else 'no row'} with the key {key}")
+    return dict(zip(columns, rows[0].values(), strict=True))
+
+
+def _text(found: Explanation) -> str:
+    change = found.calibrated - found.score
+    parts = [f"Score {found.score:.6f} → calibrated {found.calibrated:.6f} ({change:+.6f})"]
+    if found.groups:
+        parts.append("In the groups " + ", ".join(found.groups))
+    if not found.stages:
+        parts.append("The model changes no score.")
+    for i, stage in enumerate(found.stages, start=1):
+        parts.append(_stage(stage, i))
+    return "\n\n".join(parts)
+
+
+def _stage(stage: ExplainedStage, number: int) -> str:
+    scale = _SCALES[stage.link]
+    body = [("comes in", "", f"{stage.start:.6f}")]
+    at = stage.start
+    for step in stage.steps:
+        if step.kind != "rounding":
+            at += step.value
+            body.append((step.name, f"{step.value:+.6f}", f"{at:.6f}"))
+    body.append(("in all, goes out", f"{stage.end - stage.start:+.6f}", f"{stage.end:.6f}"))
+    table = text_table(("step", f"adds ({scale})", "makes"), body)
+    return f"Stage {number}: score {stage.before:.6f} → {stage.after:.6f}\n{table}"
+
+
+def _svg(found: Explanation) -> str:
+    from mcspark.report.plots.explanation import explanation_steps  # noqa: PLC0415  (slow to import)
+    from mcspark.report.plots.style import styled  # noqa: PLC0415
+
+    if not found.stages:
+        raise ContractError("the model changes no score: there is nothing to draw")
+    largest = max(range(len(found.stages)), key=lambda i: abs(found.stages[i].after - found.stages[i].before))
+    text = io.StringIO()
+    figure = explanation_steps(found.stages[largest], largest + 1)
+    with styled(salt="mcspark-explanation"):
+        figure.savefig(text, format="svg", metadata={"Date": None}, facecolor="white")
+    return text.getvalue()

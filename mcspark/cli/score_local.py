@@ -1,0 +1,69 @@
+"""A saved model applied to Parquet on this machine, batch after batch; no Java is started."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from mcspark.errors import ConfigurationError, ContractError
+from mcspark.identifiers import folded
+from mcspark.scorer import Scorer
+
+ROWS_AT_ONCE = 2**18
+
+
+def score_file(model: str, source: str, target: str, score: str | None = None, *, force: bool = False) -> str:
+    """Write the rows of a Parquet file or folder again, with one more column; returns what was done.
+
+    Parameters
+    ----------
+    model : str
+        Folder of the model.
+    source, target : str
+        Parquet to read, and the file to write; it is written aside, and there when it is whole.
+    score : str, optional
+        Column of the score; the model's own if absent.
+    force : bool
+        Replace what is at ``target``.
+
+    Raises
+    ------
+    ConfigurationError
+        If something is at ``target``, or a column is called like the one to add.
+    ContractError
+        If the model or the rows cannot be read or scored.
+    """
+    place = Path(target)
+    if place.exists() and not (force and place.is_file()):
+        raise ConfigurationError(f"{target} exists; name another file, or replace it with --force")
+    scorer = Scorer.load(model, score)
+    started = time.monotonic()
+    aside = place.with_name(f".{place.name}.part")
+    try:
+        rows = _write(scorer, ds.dataset(source, format="parquet"), aside)
+        aside.replace(place)
+    except (OSError, pa.ArrowException) as error:
+        raise ContractError(f"{source}: cannot be scored to {target} ({error})") from error
+    finally:
+        aside.unlink(missing_ok=True)
+    return f"{rows:,} rows scored to {target} in {time.monotonic() - started:.1f} s"
+
+
+def _write(scorer: Scorer, rows: Any, path: Path) -> int:
+    name = scorer.prediction_column
+    if taken := [column for column in rows.schema.names if folded(column) == folded(name)]:
+        raise ConfigurationError(f"the table has a column {taken[0]!r} already; leave it out, or rename it")
+    schema = rows.schema.append(pa.field(name, pa.float64()))
+    count = 0
+    with pq.ParquetWriter(path, schema) as writer:
+        for batch in rows.to_batches(batch_size=ROWS_AT_ONCE):
+            if len(batch):
+                scored = pa.array(scorer.score(batch))
+                writer.write_batch(pa.RecordBatch.from_arrays([*batch.columns, scored], schema=schema))
+                count += len(batch)
+    return count
