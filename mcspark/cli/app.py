@@ -11,7 +11,7 @@ import typer
 import mcspark
 from mcspark.cli import jobs
 from mcspark.cli.launch import SparkOptions, launch
-from mcspark.cli.text import Form
+from mcspark.cli.text import Form, Target
 from mcspark.config.secrets import redact_uri
 from mcspark.errors import McsparkError
 
@@ -139,3 +139,22 @@ def explain(
     from mcspark.cli import explain as explaining  # noqa: PLC0415
 
     with_exit_code(lambda: typer.echo(explaining.explain(model, row, key, source, score, form)))
+
+
+@app.command()
+def export(
+    model: Annotated[str, typer.Argument(help="A model's folder on this machine.")],
+    to: Annotated[Target, typer.Option("--to", help="What to write.")],
+    dialect: Annotated[str | None, typer.Option(help="Of SQL: duckdb, postgres, spark, …")] = None,
+    table: Annotated[str | None, typer.Option(help="Of SQL: the table of scores and attributes.")] = None,
+    key: Annotated[list[str] | None, typer.Option(help="Of SQL: a key column; repeatable.")] = None,
+    view: Annotated[str | None, typer.Option(help="Of SQL: the view; TABLE_calibrated if absent.")] = None,
+) -> None:
+    """Write a model as SQL, tables and one view over yours, or as JSON; to the standard output."""
+    from mcspark.cli import export as exporting  # noqa: PLC0415
+
+    def write() -> None:
+        for text in exporting.export(model, to, dialect, table, key or [], view):
+            typer.echo(text)
+
+    with_exit_code(write)

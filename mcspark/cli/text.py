@@ -8,6 +8,13 @@ from enum import Enum
 MAX_WIDTH = 60
 
 
+class Target(str, Enum):
+    """What a model is exported to."""
+
+    sql = "sql"
+    json = "json"
+
+
 class Form(str, Enum):
     """How an explanation is written."""
 

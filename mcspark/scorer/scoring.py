@@ -26,6 +26,28 @@ REMEMBERED = 4096
 """Values of each attribute, and signatures, that are remembered for rows that come one at a time."""
 
 
+def read_model(path: str | Path) -> SavedModel:
+    """The parts of a model's folder, or of its ``model.json``, on this machine.
+
+    Raises
+    ------
+    ContractError
+        If there is none, or it is truncated, edited, too large or of another version.
+    """
+    place = Path(str(path).removeprefix("file:"))
+    place = place / "model.json" if place.is_dir() else place
+    try:
+        with place.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"it is larger than {MAX_BYTES} bytes")
+        return saved_model(read_json(content.decode()))
+    except OSError as error:
+        raise ContractError(f"{place}: no readable model ({error}); copy its folder here") from error
+    except ValueError as error:
+        raise ContractError(f"{place}: not a model of this program ({error})") from error
+
+
 class Scorer:
     """Applies a saved model without Spark. It does not change, so threads may share it.
 
@@ -77,18 +99,7 @@ class Scorer:
         ContractError
             If there is none, or it is truncated, edited, too large or of another version.
         """
-        place = Path(str(path).removeprefix("file:"))
-        place = place / "model.json" if place.is_dir() else place
-        try:
-            with place.open("rb") as file:
-                content = file.read(MAX_BYTES + 1)
-            if len(content) > MAX_BYTES:
-                raise ValueError(f"it is larger than {MAX_BYTES} bytes")
-            return cls(saved_model(read_json(content.decode())), score)
-        except OSError as error:
-            raise ContractError(f"{place}: no readable model ({error}); copy its folder here") from error
-        except ValueError as error:
-            raise ContractError(f"{place}: not a model of this program ({error})") from error
+        return cls(read_model(path), score)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -63,5 +63,5 @@ def explanation_steps(stage: ExplainedStage, number: int = 1) -> Figure:
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(UNITS[stage.link])
-        axes.set_title(f"From score {stage.before:.4f} to {stage.after:.4f}, stage {number}")
+        axes.set_title(f"{stage.before:.4f} → {stage.after:.4f}, stage {number}")
         return figure

@@ -1,0 +1,52 @@
+"""A calibrator as one JSON object that any program can apply; its schema is in docs/use/export.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcspark.core.model.stages import Stages
+from mcspark.core.saved import SavedModel
+from mcspark.errors import ConfigurationError
+
+FORMAT, VERSION = "mcspark-calibrator", 1
+_DEFINITIONS = ("bins", "divide_by", "where")
+
+
+def additive(model: SavedModel) -> Stages:
+    """The stages of a model; a ``ConfigurationError`` if it is not made of trees."""
+    if isinstance(model.calibrator, Stages):
+        return model.calibrator
+    raise ConfigurationError(
+        f"a calibrator of the method {model.method!r} cannot be exported; one made of trees can"
+    )
+
+
+def to_plain(model: SavedModel) -> dict[str, Any]:
+    """The JSON form.
+
+    Raises
+    ------
+    ConfigurationError
+        If the calibrator is not made of trees.
+    """
+    stages = additive(model)
+    families = []
+    for family in model.groups.families:
+        cut = {k: getattr(family, k) for k in _DEFINITIONS if getattr(family, k) is not None}
+        cut = {k: list(v) if isinstance(v, tuple) else v for k, v in cut.items()}
+        known = {
+            "kind": family.kind,
+            "column": family.column,
+            "categories": list(family.categories),
+            "columns": list(family.columns),
+        }
+        families.append({**known, **cut})
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "score": model.columns["scoreCol"],
+        "families": families,
+        "intersections": [list(pair) for pair in model.groups.pairs],
+        "groups": list(model.groups.names),
+        "stages": [{"link": stage.link, **stage.form.to_dict()} for stage in stages.stages],
+    }

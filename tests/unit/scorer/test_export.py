@@ -1,0 +1,110 @@
+"""A model as SQL in real databases, and as JSON; and the golden cases of other implementations."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import sqlglot
+from brute_force import score as brute_force
+from make import FOLDER, LINKS, text
+from scorer_models import model, people, write
+
+from mcspark.cli.export import export
+from mcspark.cli.text import Target
+from mcspark.core.cells.groups import Family, FittedGroups
+from mcspark.core.model.stages import Stages
+from mcspark.core.saved import SavedModel
+from mcspark.errors import ConfigurationError
+from mcspark.export.sql import DIALECTS, to_sql
+from mcspark.scorer import Scorer
+
+
+def in_duckdb(statements, table):
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+        for statement in statements:
+            connection.execute(statement)
+        return connection.execute("SELECT * FROM people_calibrated ORDER BY id").fetchdf()
+
+
+def in_sqlite(statements, table):
+    with sqlite3.connect(":memory:") as connection:
+        table.to_sql("people", connection, index=False)
+        for statement in statements:
+            connection.execute(statement)
+        return pd.read_sql("SELECT * FROM people_calibrated ORDER BY id", connection)
+
+
+@pytest.mark.parametrize("links", [(), ("identity",), ("logit", "identity")])
+@pytest.mark.parametrize(("dialect", "run"), [("duckdb", in_duckdb), ("sqlite", in_sqlite)])
+def test_a_database_computes_the_scores_of_the_scorer(links, dialect, run):
+    saved, table = model(links), people(2000).reset_index(names="id")
+    for name in ("SEX", "AGEP", "OCCP", "job"):
+        table[name] = table[name].astype(object).where(table.index % 37 != len(name), None)
+    table = table.astype({"SEX": "Int64", "AGEP": "Int64", "OCCP": "Int64"})
+    expected = Scorer(saved).score(table)
+    table.loc[[3, 8], "score"] = [1.5, np.nan]
+    found = run(to_sql(saved, dialect, "people", ["id"]), table)
+    assert list(found) == ["id", "calibrated_score"]
+    assert found["calibrated_score"].isna().to_numpy().nonzero()[0].tolist() == [3, 8]
+    differs = np.abs(found["calibrated_score"].to_numpy(float) - expected)
+    assert np.nanmax(differs) <= 1e-12
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_has_statements_that_its_parser_reads(dialect):
+    statements = list(to_sql(model(("logit",)), dialect, "people", ["id"], "calibrated"))
+    kinds = [sqlglot.parse_one(s, dialect=dialect).key for s in (statements[0], statements[-1])]
+    assert kinds == ["create", "create"]
+    assert statements[-1].startswith("CREATE VIEW calibrated AS WITH coded AS")
+
+
+def saved_with(where):
+    groups = FittedGroups((Family("predicate", "p", (1,), where=where, columns=("a",)),))
+    columns = {"scoreCol": "s", "predictionCol": "c"}
+    return SavedModel("none", groups, Stages((), groups.names), columns, 0, None)
+
+
+def test_a_condition_that_means_something_else_there_is_refused():
+    assert "LIKE 'x%'" in list(to_sql(saved_with("`a` LIKE 'x%'"), "duckdb", "t", ["id"]))[-1]
+    for where, dialect in (
+        ("`a` LIKE 'x%'", "sqlite"),
+        ("(`a` / 2) > 1", "duckdb"),
+        ("UPPER(`a`) = 'X'", "trino"),
+    ):
+        with pytest.raises(ConfigurationError, match=r"condition of group 'p', .* does not mean the same in"):
+            list(to_sql(saved_with(where), dialect, "t", ["id"]))
+    with pytest.raises(ConfigurationError, match="unknown dialect 'oracle'"):
+        list(to_sql(model(()), "oracle", "t", ["id"]))
+
+
+def test_the_command_writes_statements_and_json(tmp_path):
+    folder = str(write(model(("identity",)), tmp_path))
+    lines = list(export(folder, Target.sql, "sqlite", "people", ["id"], None))
+    assert all(line.endswith(";") for line in lines)
+    plain = json.loads("".join(export(folder, Target.json, None, None, [], None)))
+    row = people(9).to_dict("records")[8]
+    assert brute_force(plain, row) == pytest.approx(Scorer.load(folder).score_one(row), abs=1e-12)
+    with pytest.raises(ConfigurationError, match="SQL needs --dialect"):
+        list(export(folder, Target.sql, None, "people", ["id"], None))
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_golden_cases_are_what_the_script_writes_and_what_the_scorer_computes(name):
+    written = (FOLDER / f"{name}.json").read_text()
+    assert json.loads(written) == json.loads(text(name))
+    golden = json.loads(written)
+    plain = golden["model"]
+    families = {"families": plain["families"], "pairs": plain["intersections"], "dropped": []}
+    stages = [{"link": s.pop("link"), "trees": 0, "form": s} for s in plain["stages"]]
+    stages = Stages.from_dict({"schema": 1, "groups": plain["groups"], "stages": stages})
+    columns = {"scoreCol": plain["score"], "predictionCol": "c"}
+    scorer = Scorer(SavedModel("trees", FittedGroups.from_dict(families), stages, columns, 0, None))
+    found = [scorer.score_one(one["row"]) for one in golden["cases"]]
+    assert np.abs(np.array(found) - [one["expected"] for one in golden["cases"]]).max() <= 1e-12
