@@ -82,12 +82,3 @@ def test_one_scores_by_the_model_of_the_other(calibrated, tables, tmp_path):
     run("score", "other", write_config(tmp_path, tables, model=model))
     expected = output(calibrated["this"][0])["calibrated_score"].to_numpy()
     assert output(tmp_path)["calibrated_score"].to_numpy().tobytes() == expected.tobytes()
-
-
-def test_both_measure_the_same(calibrated, tables, tmp_path):
-    found = [run("audit", which, write_config(tmp_path, tables)).summary["metrics"] for which in PYTHONS]
-    by_level = [metrics["before"]["by_level"] for metrics in found]
-    assert by_level[0].keys() == by_level[1].keys() == {"10", "20"}
-    for m, told in by_level[0].items():
-        for name in ("mc_error", "ma_error", "loss", "noise_floor"):
-            assert told[name] == pytest.approx(by_level[1][m][name], rel=1e-12), (m, name)
