@@ -126,7 +126,7 @@ def documented(name: str) -> list[str]:
     return shlex.split(behind.partition("\n```")[0].splitlines()[-1])
 
 
-def _spark_submit(python: Path) -> str:
+def _spark_submit(python: Path = THIS_PYTHON) -> str:
     """The `spark-submit` beside a Python, or the one on the PATH."""
     beside = python.parent / "spark-submit"
     found = str(beside) if beside.is_file() else shutil.which("spark-submit")
