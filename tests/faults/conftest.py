@@ -143,6 +143,7 @@ class World:
             "attributes": [{"path": str(self.root / "attributes"), "key": KEY}],
             "groups": GROUPS,
             "calibrator": {
+                "engine": "lightgbm",
                 "learning_rate": 0.3,
                 "max_trees": 6,
                 "early_stopping_rounds": 3,
@@ -341,7 +342,7 @@ def strange(spark: Any, ready: Path, tmp_path_factory: Any) -> Strange:
         "scored": {"key": key, "dedupe": {"latest_by": "at"}},
         "attributes": [{"path": str(root / "attributes"), "key": key}],
         "groups": {**GROUPS, "predicates": [{"name": "All Saints", "where": "day = '2026-11-01'"}]},
-        "calibrator": {"score_bins": 5000},
+        "calibrator": {"engine": "auto", "score_bins": 5000},
     }
     config = str(world.configure(**sections, report={"path": str(root / "report.html")}))
     commands = [["calibrate", "--config", config], ["score", "--config", config]]

@@ -43,7 +43,7 @@ def test_training_on_rows_with_empty_partitions(spark, world):
     world.write("scored", world_rows(world, 240), files=9)
     spark.conf.set("spark.sql.shuffle.partitions", "40")
     try:
-        done = world.ran("calibrate", calibrator={"training": "rows", "max_trees": 3})
+        done = world.ran("calibrate", calibrator={"engine": "auto", "training": "rows", "max_trees": 3})
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "4")
     assert done.summary["rows"]["scored"] == 240
@@ -63,8 +63,9 @@ def test_a_training_that_never_ends_is_exit_75_and_no_model_is_saved(world, monk
     monkeypatch.setattr(trees, "time_limit", at_once)
     before = content(world.root / "model")
     done = world.refused(
-        "training the trees did not end within 7", code=75, job="calibrate", calibrator={"timeout_seconds": 7}
-    )
+        "training the trees did not end within 7", code=75, job="calibrate",
+        calibrator={"engine": "auto", "timeout_seconds": 7},
+    )  # fmt: skip
     assert (limits, done.summary["status"]) == ([7.0], "transient")
     assert content(world.root / "model") == before
 

@@ -27,6 +27,7 @@ from .conftest import (
 )
 
 ROWS = 3000
+SYNAPSE = {"engine": "auto"}
 CLUSTER = {
     "spark.speculation": "true",
     "spark.speculation.multiplier": "1.1",
@@ -73,7 +74,7 @@ def cluster(spark: Any, ready: Path, tmp_path_factory: Any) -> Cluster:
         world.write("scored", people[SCORED], files=4)
         world.write("attributes", people[ATTRIBUTES], files=4)
     there, here = worlds
-    config = str(there.configure())
+    config = str(there.configure(calibrator=SYNAPSE))
     to_learned = [f"--set={name}.path={section['path']}" for name, section in learned(there).items()]
     endless = {"max_trees": ENDLESS, "early_stopping_rounds": ENDLESS, "timeout_seconds": 120}
     child = run_child(
@@ -84,7 +85,9 @@ def cluster(spark: Any, ready: Path, tmp_path_factory: Any) -> Cluster:
         master="local-cluster[2,1,1024]",
         conf=CLUSTER,
     )
-    return Cluster(there, child, here, here.ran("score"), here.ran("calibrate", **learned(here)))
+    return Cluster(
+        there, child, here, here.ran("score"), here.ran("calibrate", calibrator=SYNAPSE, **learned(here))
+    )
 
 
 def test_no_row_is_twice_and_none_is_missing(cluster):

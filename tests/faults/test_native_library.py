@@ -11,6 +11,7 @@ import pytest
 from mcspark.ml.trees import SynapseTrainer
 from mcspark.runtime import jars
 
+AUTO = {"calibrator": {"engine": "auto"}}
 OFFICIAL = f"lightgbm {lightgbm.__version__} on the driver"
 
 
@@ -53,14 +54,14 @@ def test_where_synapse_is_asked_for_nothing_steps_in(spark, world, monkeypatch):
 
 @pytest.mark.synapseml
 def test_synapse_is_named_where_it_trains(world):
-    assert world.ran("calibrate").summary["engine"].startswith("synapseml 1.")
+    assert world.ran("calibrate", **AUTO).summary["engine"].startswith("synapseml 1.")
 
 
 @pytest.mark.synapseml
 def test_the_official_library_trains_where_it_is_asked_for(world):
     done = world.ran("calibrate", calibrator={"engine": "lightgbm"})
     assert done.summary["engine"] == OFFICIAL
-    by_synapse = world.ran("calibrate")
+    by_synapse = world.ran("calibrate", **AUTO)
     assert done.summary["stages"] == by_synapse.summary["stages"]
     one, other = (d.summary["metrics"]["after"]["loss"] for d in (done, by_synapse))
     assert one == pytest.approx(other, abs=1e-6)  # LightGBM 4 and 3.3
@@ -81,7 +82,7 @@ def no_jars(monkeypatch):
 
 @pytest.mark.synapseml
 def test_jars_that_cannot_be_had_leave_the_official_library(world, no_jars):
-    done = world.ran("calibrate")
+    done = world.ran("calibrate", **AUTO)
     assert done.summary["engine"] == OFFICIAL
     (line,) = [line for line in done.log.splitlines() if "no SynapseML here" in line]
     assert "the official LightGBM trains on the driver" in line
@@ -92,14 +93,19 @@ def test_jars_that_cannot_be_had_leave_the_official_library(world, no_jars):
 @pytest.mark.synapseml
 @pytest.mark.parametrize("asked", [{"engine": "synapseml"}, {"training": "rows"}])
 def test_jars_that_cannot_be_had_end_the_run_that_needs_them(world, no_jars, asked):
-    done = world.refused("SynapseML is to train .* is not trusted", code=2, job="calibrate", calibrator=asked)
+    done = world.refused(
+        "SynapseML is to train .* is not trusted",
+        code=2,
+        job="calibrate",
+        calibrator={"engine": "auto", **asked},
+    )
     assert "calibrator.engine: auto" in done.error
 
 
 @pytest.mark.synapseml
 def test_a_spark_that_synapse_has_no_jars_for_says_so(world, no_jars, monkeypatch):
     monkeypatch.setattr(jars, "_is_pinned", lambda: False)
-    done = world.ran("calibrate")
+    done = world.ran("calibrate", **AUTO)
     assert done.summary["engine"] == OFFICIAL
     assert "Maven Central has none for Spark" in done.log
     asked = {"calibrator": {"engine": "synapseml"}}
@@ -109,12 +115,12 @@ def test_a_spark_that_synapse_has_no_jars_for_says_so(world, no_jars, monkeypatc
 @pytest.mark.synapseml
 def test_a_folder_that_lacks_jars_is_a_mistake_whatever_the_engine(world, no_jars, monkeypatch, tmp_path):
     monkeypatch.setenv(jars.FOLDER_VARIABLE, str(tmp_path))
-    world.refused("4 of the 4 needed are missing", code=2, job="calibrate")
+    world.refused("4 of the 4 needed are missing", code=2, job="calibrate", **AUTO)
 
 
 def test_without_synapse_the_official_library_trains_and_says_why(world, monkeypatch):
     monkeypatch.setattr(jars, "find_spec", lambda _: None)
-    done = world.ran("calibrate")
+    done = world.ran("calibrate", **AUTO)
     assert done.summary["engine"] == OFFICIAL
     assert "no SynapseML here: the official LightGBM trains on the driver" in done.log
     asked = {"calibrator": {"engine": "synapseml"}}
