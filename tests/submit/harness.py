@@ -119,6 +119,30 @@ def submit(
     return Submitted(process.returncode, stdout, stderr, time.monotonic() - start)
 
 
+def submit_jobs(file: Path, *jobs: list[str], fault: str = "none", **options: Any) -> list[Submitted]:
+    """Run jobs one after the other in one session, by one `spark-submit` of `tests/faults/child.py`.
+
+    Parameters
+    ----------
+    file
+        Where the list of jobs is kept meanwhile.
+    jobs
+        Name and arguments of each.
+    fault
+        What befalls them.
+    options
+        Of :func:`submit`.
+    """
+    file.write_text(json.dumps([[str(word) for word in job] for job in jobs]))
+    done = submit("tests/faults/child.py", fault, file, **options)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    ended = zip(lines[0::2], lines[1::2], strict=True)
+    return [
+        Submitted(json.loads(told)["exit_code"], summary, done.stderr, done.seconds)
+        for summary, told in ended
+    ]
+
+
 def documented(name: str) -> list[str]:
     """Words of the last line of the block behind `<!-- command: name -->` in the pages for operators."""
     pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/operate").glob("*.md"))

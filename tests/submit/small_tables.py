@@ -10,6 +10,8 @@ import yaml
 
 KEY = ["SERIALNO", "SPORDER"]
 
+CALIBRATOR = {"learning_rate": 0.3, "max_trees": 15, "early_stopping_rounds": 5, "score_bins": 20}
+
 
 def write_tables(folder: Path, people: pd.DataFrame, files: int = 1) -> None:
     parts = {"scored": [*KEY, "score", "label"], "attributes": [*KEY, "RAC1P", "SEX", "AGEP"]}
@@ -27,7 +29,7 @@ def write_config(folder: Path, tables: Path, **sections: Any) -> Path:
             "min_share": 0.05,
             "columns": [{"column": "RAC1P"}, {"column": "SEX"}, {"column": "AGEP", "bins": [0, 30, 50, 120]}],
         },
-        "calibrator": {"learning_rate": 0.3, "max_trees": 15, "early_stopping_rounds": 5, "score_bins": 20},
+        "calibrator": CALIBRATOR,
         "evaluation": {"levels": [10, 20], "draws": 10},
         "output": {"path": str(folder / "calibrated")},
         "model": {"path": str(folder / "model")},

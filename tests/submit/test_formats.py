@@ -14,13 +14,14 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from harness import ROOT, submit
-from small_tables import KEY, write_config, write_tables
+from harness import ROOT, submit, submit_jobs
+from small_tables import CALIBRATOR, KEY, write_config, write_tables
 
 from mcspark.acs.population import population_arrays
 
 ROWS = 3000
 DAY = {"ds": "2026-11-26"}
+OFFICIAL = {"calibrator": {**CALIBRATOR, "engine": "lightgbm"}}
 BUCKET = "scores"
 
 
@@ -39,7 +40,7 @@ def tables(people: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_delta_out_and_in_and_iceberg_from_a_folder_of_jars(tables: Path, tmp_path: Path) -> None:
     """calibrate writes Delta with what the resolver brings; score reads that, and writes Iceberg offline."""
     output = {"path": str(tmp_path / "calibrated"), "format": "delta", "partition": DAY}
-    first = submit("jobs/calibrate.py", "--config", write_config(tmp_path, tables, output=output))
+    first = submit("jobs/calibrate.py", "--config", write_config(tmp_path, tables, output=output, **OFFICIAL))
     assert first.exit_code == 0, first.stderr[-3000:]
     assert first.summary["paths"]["output"] == str(tmp_path / "calibrated")
     log = [
@@ -137,24 +138,24 @@ def test_everything_on_s3(s3: Any, tables: Path, tmp_path: Path) -> None:
         "output": {"path": f"{root}/out/calibrated", "partition": DAY},
         "model": {"path": f"{root}/out/model"},
         "report": {"path": f"{root}/out/report.html"},
+        **OFFICIAL,
     }
     config = write_config(tmp_path, tables, **sections)
-    done = submit("jobs/calibrate.py", "--config", config, conf=conf)
-    assert done.exit_code == 0, done.stderr[-3000:]
+    jobs, here = tmp_path / "jobs.json", ["--config", str(config)]
+    eve = ["--set", "output.partition={ds: 2026-11-25}"]
+    done, neighbour = submit_jobs(jobs, ["calibrate", *here], ["score", *here, *eve], conf=conf)
+    assert (done.exit_code, neighbour.exit_code) == (0, 0), done.stderr[-3000:]
     leaf = "out/calibrated/ds=2026-11-26"
     run = f"{leaf}/_runs/{done.summary['run_id']}"
     assert done.summary["paths"]["output"] == f"{root}/{run}"
     assert pointed(client, f"{leaf}/_current.json") == done.summary["run_id"]
     published = downloaded(client, run, tmp_path / "first")
     assert len(published) == ROWS
+    before = contents(client, "out/calibrated/ds=2026-11-25")
     left = {key for key in names(client, "out") if "/." in key}
     assert not left, left
     assert {"out/model/model.json", "out/report.html"} <= set(names(client, "out"))
 
-    eve = ["--set", "output.partition={ds: 2026-11-25}"]
-    neighbour = submit("jobs/score.py", "--config", config, *eve, conf=conf)
-    assert neighbour.exit_code == 0, neighbour.stderr[-3000:]
-    before = contents(client, "out/calibrated/ds=2026-11-25")
     again = submit("jobs/score.py", "--config", config, conf=conf)
     assert again.exit_code == 0, again.stderr[-3000:]
     rows = downloaded(client, f"{leaf}/_runs/{again.summary['run_id']}", tmp_path / "second")
@@ -162,8 +163,7 @@ def test_everything_on_s3(s3: Any, tables: Path, tmp_path: Path) -> None:
     assert contents(client, "out/calibrated/ds=2026-11-25") == before
 
     everything = contents(client, "out")
-    jobs = tmp_path / "jobs.json"
-    jobs.write_text(json.dumps([["score", "--config", str(config)]]))
+    jobs.write_text(json.dumps([["score", *here]]))
     dead = submit("tests/faults/child.py", "die-between-pointers", jobs, conf=conf)
     assert dead.exit_code not in (0, 1, 2, 3), dead.stderr[-3000:]
     pointers = [f"out/calibrated{kind}/ds=2026-11-26/_current.json" for kind in ("", "_rejected")]
@@ -171,17 +171,16 @@ def test_everything_on_s3(s3: Any, tables: Path, tmp_path: Path) -> None:
 
     # The next run puts both back, though it publishes nothing itself.
     strict = ["--set", "gate.max_mc_error=0", "--set", "calibrator.max_trees=2"]
-    refused = submit("jobs/calibrate.py", "--config", config, *strict, conf=conf)
+    over = [
+        "--set", f"scored.path={root}/out/calibrated", "--set", "scored.partition={ds: 2026-11-26}",
+        "--set", f"output.path={root}/audit/of_output",
+    ]  # fmt: skip
+    refused, audited = submit_jobs(jobs, ["calibrate", *here, *strict], ["audit", *here, *over], conf=conf)
     assert (refused.exit_code, refused.summary["status"]) == (4, "gate"), refused.stderr[-3000:]
     assert {pointed(client, key) for key in pointers} == {again.summary["run_id"]}
     kept = contents(client, "out")
     assert {key: kept.get(key) for key in everything} == everything
 
-    over = [
-        "--set", f"scored.path={root}/out/calibrated", "--set", "scored.partition={ds: 2026-11-26}",
-        "--set", f"output.path={root}/audit/of_output",
-    ]  # fmt: skip
-    audited = submit("jobs/audit.py", "--config", config, *over, conf=conf)
     assert audited.exit_code == 0, audited.stderr[-3000:]
     assert audited.summary["rows"]["in"] == ROWS
     found, first = (s["metrics"]["before"]["by_level"]["20"] for s in (audited.summary, done.summary))
