@@ -173,7 +173,7 @@ def test_everything_on_s3(s3: Any, tables: Path, tmp_path: Path) -> None:
     strict = ["--set", "gate.max_mc_error=0", "--set", "calibrator.max_trees=2"]
     over = [
         "--set", f"scored.path={root}/out/calibrated", "--set", "scored.partition={ds: 2026-11-26}",
-        "--set", f"output.path={root}/audit/of_output",
+        "--set", f"output.path={root}/audit/of_output", "--set", f"report.path={root}/audit/report.html",
     ]  # fmt: skip
     refused, audited = submit_jobs(jobs, ["calibrate", *here, *strict], ["audit", *here, *over], conf=conf)
     assert (refused.exit_code, refused.summary["status"]) == (4, "gate"), refused.stderr[-3000:]
