@@ -17,6 +17,7 @@ from mcspark.report.metrics_table import MetricsTable
 from mcspark.runtime.untrusted import read_json
 
 if TYPE_CHECKING:
+    from mcspark.core.training.recipe import Recipe
     from mcspark.ml.fit_summary import FitSummary
     from mcspark.ml.multicalibrator import MulticalibratorModel
 
@@ -73,6 +74,10 @@ def _model(plain: Any, groups: int) -> str:
     ]
     if model.summary is not None and model.summary.rounds:
         parts.append(_rounds(model.summary))
+    if model.summary is not None:
+        parts += [f"Warning: {warning}" for warning in model.summary.warnings]
+        if model.summary.recipe is not None:
+            parts.append(_recipe(model.summary.recipe))
     if model.stages and model.stages.stages:
         parts.append(_stages(model))
         parts.append(_corrections(model, groups))
@@ -97,6 +102,23 @@ def _rounds(fit: FitSummary) -> str:
     ]
     head = ("round", "trees", "held-out loss before", "after", "kept")
     return f"Rounds, trained by {fit.engine or 'an unnamed trainer'}\n{text_table(head, rows)}"
+
+
+def _recipe(recipe: Recipe) -> str:
+    again = "grown again on the early-stopping rows too" if recipe.refit else "not grown again"
+    said = (
+        f"Recipe {recipe.name}: {recipe.link} link, learning rate {recipe.learning_rate:g}, "
+        f"{recipe.min_rows_in_leaf} rows in a leaf, {recipe.rounds} round(s), {again}"
+    )
+    rows = [
+        (
+            c.link, f"{c.learning_rate:g}", count(c.min_rows_in_leaf), " + ".join(map(count, c.trees)),
+            number(c.loss, 6), "yes" if c.chosen else "no", c.why,
+        )
+        for c in recipe.candidates
+    ]  # fmt: skip
+    head = ("link", "rate", "rows in leaf", "trees", "held-out loss", "chosen", "why")
+    return f"{said}\n{text_table(head, rows)}" if rows else said
 
 
 def _stages(model: MulticalibratorModel) -> str:
@@ -145,6 +167,7 @@ def _manifest(plain: Any) -> str:
         parts.append(
             "Rejected\n" + text_table(("reason", "rows"), [(k, count(n)) for k, n in reasons.items()])
         )
+    parts += [f"Warning: {warning}" for warning in plain.get("warnings") or ()]
     if metrics := plain.get("metrics"):
         parts.append(_summary(metrics, plain.get("lead") or {}))
     if paths := plain.get("paths"):

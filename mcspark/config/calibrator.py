@@ -74,6 +74,12 @@ class Calibrator(Section):
     """The calibrator and its settings."""
 
     method: Method = Field("trees", description="Method; none ships the score as it is.")
+    recipe: Literal["auto", "paper"] = Field(
+        "paper",
+        description="How the trees are grown. auto chooses link, learning_rate, min_rows_in_leaf, rounds "
+        "and refit by the early-stopping loss, except those that are set; paper takes them as they stand. "
+        "With training: rows, auto is paper.",
+    )
     learning_rate: float = Field(0.1, gt=0, le=1, description="Shrinkage of each tree.")
     feature_fraction: float = Field(1.0, gt=0, le=1, description="Share of the features each tree may use.")
     max_trees: int = Field(5000, ge=1, le=100_000, description="Most trees of a stage.")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ def engine() -> str:
             "the official LightGBM is to train on the driver, and the package lightgbm is not installed "
             "there; install mcspark with what it depends on"
         ) from None
+
+
+def installed() -> bool:
+    """Whether the library is there."""
+    return find_spec("lightgbm") is not None
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from mcspark.config import Calibrator
+from mcspark.core.training.recipe import RecipeName
 from mcspark.core.training.training_table import TreeSettings
 from mcspark.ml.baselines import Baseline, LSBoost, MCBoost, Multiaccuracy, SquareLev, Uncalibrated
 from mcspark.ml.multicalibrator import Multicalibrator
+from mcspark.ml.params import SEARCHED_PARAMS
 
 
 def estimator_of(settings: Calibrator) -> Multicalibrator | Baseline:
@@ -18,19 +20,29 @@ def tree_settings(settings: Calibrator) -> TreeSettings:
     return _trees(settings).settings
 
 
+def recipe_of(settings: Calibrator) -> RecipeName:
+    """The recipe; that of trees grown on rows is the paper's, as each candidate would read all rows again."""
+    return "paper" if settings.training == "rows" else settings.recipe
+
+
+def given(settings: Calibrator) -> frozenset[str]:
+    """Keys of the recipe that the configuration sets, which are kept."""
+    return frozenset(SEARCHED_PARAMS) & settings.model_fields_set
+
+
 def _trees(c: Calibrator) -> Multicalibrator:
+    values = {param: getattr(c, key) for key, param in SEARCHED_PARAMS.items() if key in given(c)}
+    if "rounds" in values:
+        values["rounds"] = str(values["rounds"])
     return Multicalibrator(
-        learningRate=c.learning_rate,
+        recipe=recipe_of(c),
         featureFraction=c.feature_fraction,
         maxTrees=c.max_trees,
         earlyStoppingRounds=c.early_stopping_rounds,
-        link=c.link,
-        rounds=str(c.rounds),
-        minRowsInLeaf=c.min_rows_in_leaf,
-        refit=c.refit,
         engine=c.engine,
         seed=c.seed,
         timeoutSeconds=float(c.timeout_seconds),
+        **values,
     )
 
 

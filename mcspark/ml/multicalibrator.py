@@ -17,7 +17,8 @@ from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import Stages
 from mcspark.core.saved import COLUMNS, SavedModel
-from mcspark.core.training.rounds import Round, StagesFit, check_saturation, fit_stages
+from mcspark.core.training.recipe import RecipeFit, fit_auto, fit_paper
+from mcspark.core.training.rounds import Round, check_saturation
 from mcspark.core.training.training_curve import CurvePoint, training_curve
 from mcspark.core.training.training_table import Train, TreeSettings
 from mcspark.errors import ContractError
@@ -25,7 +26,7 @@ from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.fit_summary import FitSummary, trees_of
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.learning import learning_cells
-from mcspark.ml.params import TreeParams
+from mcspark.ml.params import SEARCHED_PARAMS, TreeParams
 from mcspark.ml.persistence import CalibratorReader, CalibratorWriter
 from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.training import TreeTrainer
@@ -51,6 +52,10 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         ``fit``, ``early_stopping`` or ``test``; test rows are not learned from.
     predictionCol : str
         Column that the model adds, default ``calibrated_score``.
+    recipe : str
+        ``paper`` takes the settings below as they stand; ``auto`` chooses link, learningRate, minRowsInLeaf,
+        rounds and refit by the early-stopping loss, except those that are set
+        (:mod:`mcspark.core.training.recipe`).
     learningRate, featureFraction, maxTrees, earlyStoppingRounds, link, minRowsInLeaf, seed
         See :class:`mcspark.core.training.training_table.TreeSettings`.
     rounds : str or int
@@ -84,6 +89,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         weightCol: str | None = None,
         splitCol: str = "split",
         predictionCol: str = "calibrated_score",
+        recipe: str = "paper",
         learningRate: float = 0.1,
         featureFraction: float = 1.0,
         maxTrees: int = 5000,
@@ -135,22 +141,40 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         """
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
-        fit: StagesFit = fit_stages(
-            cells, self.settings, train, self._rounds(),
-            told=lambda number, found: tell(_words(number, found), lasting=True),
-        )  # fmt: skip
+        fit, settings, recipe = self._fitted(cells, train)
         if not fit.stages.stages:
             log.warning(
                 "nothing was gained on held-out rows: the score ships as it is", rounds=len(fit.rounds)
             )
-        elif self.settings.refit and not fit.refitted:
+        elif settings.refit and not fit.refitted:
             log.warning("the refit lost where it had learned: the trees stay as they were chosen")
-        again = check_saturation(cells, fit.stages, self.settings, train) if saturation else None
+        again = check_saturation(cells, fit.stages, settings, train) if saturation else None
         model = MulticalibratorModel(groups, fit.stages, method="trees", texts=fit.texts)
         model.summary = FitSummary(
-            groups.names, trees_of(fit.stages), fit.rounds, again, getattr(train, "engine", None), cells
+            groups.names,
+            trees_of(fit.stages),
+            fit.rounds,
+            again,
+            getattr(train, "engine", None),
+            recipe,
+            cells,
         )
+        for warning in model.summary.warnings:
+            log.warning(warning)
         return self._copyValues(model)
+
+    def _fitted(self, cells: Cells, train: Train) -> RecipeFit:
+        def told(number: int, found: Round) -> None:
+            tell(_words(number, found), lasting=True)
+
+        if self.getOrDefault("recipe") == "auto":
+            given = {name for name, param in SEARCHED_PARAMS.items() if self.isSet(param)}
+            return fit_auto(
+                cells, self.settings, train, self._rounds(), given=given,
+                search=getattr(train, "search", None), told=told,
+                tried=lambda candidate: tell(candidate.words, lasting=True),
+            )  # fmt: skip
+        return fit_paper(cells, self.settings, train, self._rounds(), told)
 
     @property
     def grids(self) -> tuple[int, ...]:

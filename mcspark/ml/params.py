@@ -27,6 +27,12 @@ _SHARED: Table = {
 }
 
 _TREES: Table = {
+    "recipe": (
+        "auto: link, learningRate, minRowsInLeaf, rounds and refit are chosen by the early-stopping loss, "
+        "except those that are set; paper: they are taken as they stand",
+        one_of("auto", "paper"),
+        "paper",
+    ),
     "learningRate": ("shrinkage of each tree, in (0, 1]", above_zero(1), 0.1),
     "featureFraction": ("share of the features each tree may use, in (0, 1]", above_zero(1), 1.0),
     "maxTrees": ("most trees of a stage", whole(1, 100_000), 5000),
@@ -51,6 +57,13 @@ _TREES: Table = {
     "seed": ("seed of the training", whole(0), 1),
     "timeoutSeconds": ("wall-clock limit of training one ensemble", above_zero(1e9), 3600.0),
 }
+
+
+SEARCHED_PARAMS = {
+    "learning_rate": "learningRate", "link": "link", "rounds": "rounds", "min_rows_in_leaf": "minRowsInLeaf",
+    "refit": "refit",
+}  # fmt: skip
+"""Settings that the recipe ``auto`` may choose, with their parameters."""
 
 
 def with_parameters(table: Table) -> Callable[[type[SomeParams]], type[SomeParams]]:

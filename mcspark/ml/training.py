@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 from pyspark.sql import SparkSession
 
-from mcspark.core.training.training_table import TrainingTable, TreeSettings
+from mcspark.core.training.training_table import Train, TrainingTable, TreeSettings
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError
 from mcspark.ml import driver_training
@@ -50,11 +50,15 @@ class TreeTrainer:
         self._falls_back = engine == "auto"
         self._synapse = SynapseTrainer(spark, timeout_seconds)
         self._driver: driver_training.DriverTrainer | None = None
+        self.search: Train | None = None
+        """What grows candidates whose trees are not kept, if that is sooner: a Spark job costs seconds."""
         lacking = None if engine == "lightgbm" else jars.lacking()
         if lacking is not None and engine == "synapseml":
             raise jars.MissingError(lacking)
         if lacking is not None or engine == "lightgbm":
             self._train_on_driver()
+        elif engine == "auto" and driver_training.installed():
+            self.search = driver_training.DriverTrainer(driver_cores(), timeout_seconds)
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
         """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``).

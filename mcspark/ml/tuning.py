@@ -278,6 +278,7 @@ def digest(sweep: Sweep, grids: Mapping[str, Sequence[Setting]], engine: str) ->
             value = getattr(cells, f.name)
             found.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     rest = [sweep.levels, sweep.seed, sweep.early_stopping, sweep.trees, sweep.rounds, sweep.min_rows]
+    rest += [sweep.recipe, sorted(sweep.given)]
     limits = [sorted(getattr(sweep.limits, f.name).items()) for f in fields(sweep.limits)]
     found.update(repr([rest, limits, {k: list(v) for k, v in grids.items()}, engine]).encode())
     return found.hexdigest()[:16]

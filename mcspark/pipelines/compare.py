@@ -10,7 +10,7 @@ import structlog
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from mcspark.config import CompareOutput, Config, required
+from mcspark.config import Calibrator, CompareOutput, Config, required
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins, base_levels
 from mcspark.core.training.sweep import BUCKETS, PAPER_GRIDS, Limits, Setting, Sweep
@@ -20,7 +20,7 @@ from mcspark.errors import ContractError
 from mcspark.ml import driver_training
 from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
-from mcspark.ml.methods import tree_settings
+from mcspark.ml.methods import given, recipe_of, tree_settings
 from mcspark.ml.split import place
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, workers
@@ -135,9 +135,16 @@ def grids_of(config: Config) -> dict[str, tuple[Setting, ...]]:
         "multiaccurate": tuple((("penalty", p),) for p in c.multiaccuracy.penalties),
         "mcboost": ((("early_stopping", config.split.early_stopping),),),
         "lsboost": ((("depth", ls.depth), ("learning_rate", ls.learning_rate), ("subsample", ls.subsample)),),
-        "trees": ((("learning_rate", c.learning_rate), ("feature_fraction", c.feature_fraction)),),
+        "trees": (_trees_of(c),),
     }
     return {method: own[method] for method in methods}
+
+
+def _trees_of(c: Calibrator) -> Setting:
+    """The calibrator section's settings; none where the recipe chooses them on each partition."""
+    if recipe_of(c) == "auto":
+        return ()
+    return ("learning_rate", c.learning_rate), ("feature_fraction", c.feature_fraction)
 
 
 def engine(config: Config) -> str | None:
@@ -170,6 +177,8 @@ def _sweep(run: Run, output: str) -> Sweep:
         early_stopping=config.split.early_stopping,
         trees=tree_settings(c),
         rounds=c.rounds,
+        recipe=recipe_of(c),
+        given=given(c),
         limits=Limits(
             mcboost={"max_patches": c.mcboost.max_patches, "patience": c.mcboost.patience},
             lsboost={"max_rounds": c.lsboost.max_rounds, "patience": c.lsboost.patience},

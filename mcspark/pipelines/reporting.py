@@ -65,6 +65,7 @@ def run_facts(
     if model is None or model.stages is None or not model.stages.stages:
         return facts
     # After a refit no row is left that stopped the trees.
-    known = model.summary is not None and model.summary.cells is not None and not run.config.calibrator.refit
+    fit = model.summary
+    known = fit is not None and fit.cells is not None and not fit.refitted
     training = model.training_curve() if known else None
     return replace(facts, curves=model.curves(), pairs=model.pairs(), training=training)

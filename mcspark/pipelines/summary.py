@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from mcspark.core.metrics.metrics import Metrics
+from mcspark.core.training.recipe import Recipe
 from mcspark.core.training.rounds import Saturation
 from mcspark.data.tables import where
 from mcspark.ml.multicalibrator import MulticalibratorModel
@@ -38,7 +40,9 @@ def calibrated_summary(
         "signatures": len(fit.cells.membership),
         "cells": len(fit.cells),
         "stages": [{"trees": s.trees, "link": s.link} for s in (model.stages.stages if model.stages else ())],
+        "recipe": _recipe(fit.recipe),
         "engine": fit.engine,
+        "warnings": list(fit.warnings),
         "lead": _lead(before, after),
         "metrics": {"before": before.summary(), "after": after.summary()},
         "saturation": _saturation(fit.saturation, after),
@@ -120,6 +124,17 @@ def _reasons(inputs: Inputs) -> dict[str, int]:
 
 def _unmatched(inputs: Inputs) -> dict[str, int]:
     return dict(zip(map(where, inputs.tables), inputs.unmatched, strict=True))
+
+
+def _recipe(found: Recipe | None) -> dict[str, Any] | None:
+    """The settings that were chosen, how many candidates were tried, and each of them."""
+    if found is None:
+        return None
+    chosen = {
+        key: getattr(found, key) for key in ("link", "learning_rate", "min_rows_in_leaf", "rounds", "refit")
+    }
+    candidates = [asdict(candidate) for candidate in found.candidates]
+    return {"name": found.name, "chosen": chosen, "tried": len(candidates), "candidates": candidates}
 
 
 def _saturation(found: Saturation | None, after: Metrics) -> dict[str, Any] | None:

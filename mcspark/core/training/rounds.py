@@ -49,6 +49,8 @@ class Round:
         Standard error of the gain ``loss_before - loss_after``.
     kept : bool
         Whether the round became a stage.
+    capped : bool
+        Whether the most trees ended the boosting, before the early-stopping rows did.
     """
 
     trees: int
@@ -56,6 +58,7 @@ class Round:
     loss_after: float
     noise: float
     kept: bool
+    capped: bool = False
 
     @property
     def gain(self) -> float:
@@ -94,6 +97,7 @@ def fit_stages(
     train: Train,
     rounds: int | Literal["auto"] = 1,
     told: Told = lambda *_: None,
+    begun: StagesFit | None = None,
 ) -> StagesFit:
     """Fit a calibrator on the ``fit`` cells, each round stopped and judged on the ``early_stopping`` cells.
 
@@ -106,38 +110,41 @@ def fit_stages(
         How many rounds; ``auto`` goes on until the gain is within one standard error of nothing. With a
         number, a round is kept if it lowers the held-out loss at all.
     told : callable
+    begun : StagesFit, optional
+        Stages on these cells to go on from; they count as rounds.
     """
-    cells = cells.of_role(Role.fit, Role.early_stopping)
-    cells = cells.take(cells.weight > 0)
-    stages, log = Stages((), cells.groups), []
-    texts: list[str] = []
+    cells = learned_from(cells)
+    if not both_parts(cells):
+        return StagesFit(Stages((), cells.groups), (), ())
+    stages, log = (begun.stages, list(begun.rounds)) if begun else (Stages((), cells.groups), [])
+    texts = list(begun.texts) if begun else []
     state = cells.mean_score
-    if not _both_parts(cells):
-        return StagesFit(stages, (), ())
-    for _ in range(AUTO_ROUNDS if rounds == "auto" else rounds):
+    if stages.stages:
+        state = stages.apply_signatures(state, cells.signature, cells.membership)
+    for _ in range(len(log), AUTO_ROUNDS if rounds == "auto" else rounds):
         stage, text = _one_round(cells, state, settings, train, first=not stages.stages)
         after = SignatureScorer(Stages((stage,), cells.groups), cells.membership)(state, cells.signature)
         result = judge(cells.of_role(Role.early_stopping), *_stopping(cells, state, after), stage.trees)
         kept = result.gain > (result.noise if rounds == "auto" else 0.0)
-        log.append(replace(result, kept=kept))
+        capped = stage.trees + settings.early_stopping_rounds > settings.max_trees
+        log.append(replace(result, kept=kept, capped=capped))
         told(len(log), log[-1])
         if not kept:
             break
         stages, state = stages.then(stage), after
         texts.append(text)
     found = StagesFit(stages, tuple(texts), tuple(log))
-    return _refit(cells, found, state, settings, train) if settings.refit and texts else found
+    return refitted(cells, found, settings, train) if settings.refit and texts else found
 
 
-def _refit(
-    cells: Cells, chosen: StagesFit, chosen_state: FloatArray, settings: TreeSettings, train: Train
-) -> StagesFit:
+def refitted(cells: Cells, chosen: StagesFit, settings: TreeSettings, train: Train) -> StagesFit:
     """The same stages with as many trees each, grown on all of these cells.
 
     The early-stopping rows, of which they have learned now, cannot praise them; but if even there the loss is
     higher than it was, the trees have gone astray, and the stages stay as they were.
     """
     every = replace(cells, role=np.full(len(cells), Role.fit, dtype=np.int64))
+    chosen_state = chosen.stages.apply_signatures(cells.mean_score, cells.signature, cells.membership)
     stages, texts, state = Stages((), cells.groups), [], cells.mean_score
     for stage in chosen.stages.stages:
         same = replace(settings, link=stage.link, max_trees=stage.trees)
@@ -176,7 +183,7 @@ def check_saturation(cells: Cells, stages: Stages, settings: TreeSettings, train
     cells = cells.take(cells.weight > 0)
     learning = cells.of_role(Role.fit, Role.early_stopping)
     test = cells.of_role(Role.test)
-    if not _both_parts(learning) or not len(test):
+    if not both_parts(learning) or not len(test):
         return None
     state = stages.apply_signatures(learning.mean_score, learning.signature, cells.membership)
     stage, _ = _one_round(learning, state, settings, train, first=not stages.stages)
@@ -233,5 +240,12 @@ def _stopping(cells: Cells, before: FloatArray, after: FloatArray) -> tuple[Floa
     return before[stop], after[stop]
 
 
-def _both_parts(cells: Cells) -> bool:
+def learned_from(cells: Cells) -> Cells:
+    """The cells of the fitting and the early-stopping rows that have a weight."""
+    cells = cells.of_role(Role.fit, Role.early_stopping)
+    return cells.take(cells.weight > 0)
+
+
+def both_parts(cells: Cells) -> bool:
+    """Whether there is something to learn from, and something to stop on."""
     return all((cells.role == r).any() for r in (Role.fit, Role.early_stopping))

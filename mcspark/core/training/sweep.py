@@ -31,7 +31,8 @@ from mcspark.core.metrics.noise import noise_floor
 from mcspark.core.metrics.score_metrics import score_metrics
 from mcspark.core.metrics.smooth_ece import group_smooth_ece
 from mcspark.core.model.stages import Stages
-from mcspark.core.training.rounds import check_saturation, fit_stages
+from mcspark.core.training.recipe import RecipeFit, RecipeName, fit_auto, fit_paper
+from mcspark.core.training.rounds import check_saturation
 from mcspark.core.training.training_table import Train, TreeSettings
 
 FLOOR_DRAWS = 100
@@ -102,6 +103,10 @@ class Sweep:
     trees : TreeSettings
         Those that are not swept.
     rounds : int or 'auto'
+    recipe : {'auto', 'paper'}
+        How a trial without a setting of its own grows trees.
+    given : frozenset of str
+        Settings of ``trees`` and ``rounds`` that the recipe ``auto`` keeps.
     limits : Limits
     min_rows : int
         Groups with fewer rows are left out of every maximum.
@@ -114,6 +119,8 @@ class Sweep:
     early_stopping: float
     trees: TreeSettings = field(default_factory=TreeSettings)
     rounds: int | Literal["auto"] = 1
+    recipe: RecipeName = "paper"
+    given: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
     min_rows: int = 1
 
@@ -142,11 +149,17 @@ class Sweep:
 
     def fit(self, trial: Trial, train: Train) -> tuple[SignatureCalibrator, Cells, Cells]:
         """Fit one trial; returns the calibrator, and the two halves as in :meth:`parts`."""
+        found, _, calibration, validation = self._fitted(trial, train)
+        return found, calibration, validation
+
+    def _fitted(self, trial: Trial, train: Train) -> tuple[SignatureCalibrator, TreeSettings, Cells, Cells]:
+        """The calibrator, the settings of its trees if it has any, and the two halves."""
         values = dict(trial.setting)
         calibration, validation = self.parts(trial.partition, values.get("early_stopping"))
         fit, stop = calibration.of_role(Role.fit), calibration.of_role(Role.early_stopping)
         limits = self.limits
         found: SignatureCalibrator
+        settings = self.trees
         if trial.method == "none":
             found = Stages((), fit.groups)
         elif trial.method == "multiaccurate":
@@ -163,17 +176,23 @@ class Sweep:
                 **limits.lsboost,
             )  # fmt: skip
         elif trial.method == "trees":
-            found = fit_stages(calibration, self.tree_settings(trial), train, self.rounds).stages
+            grown = self._trees(trial, calibration, train)
+            found, settings = grown.fit.stages, grown.settings
         else:
             raise ValueError(f"unknown method {trial.method!r}; known are {', '.join(PAPER_GRIDS)}")
-        return found, calibration, validation
+        return found, settings, calibration, validation
 
-    def tree_settings(self, trial: Trial) -> TreeSettings:
-        """How the trees of a trial are grown."""
+    def _trees(self, trial: Trial, calibration: Cells, train: Train) -> RecipeFit:
+        """A trial without a setting of its own is left to the recipe."""
+        if not trial.setting:
+            if self.recipe == "auto":
+                return fit_auto(calibration, self.trees, train, self.rounds, given=self.given)
+            return fit_paper(calibration, self.trees, train, self.rounds)
         values = dict(trial.setting)
-        return replace(
+        settings = replace(
             self.trees, learning_rate=values["learning_rate"], feature_fraction=values["feature_fraction"]
         )
+        return fit_paper(calibration, settings, train, self.rounds)
 
     def validate(self, trial: Trial, train: Train) -> float:
         """What a setting is chosen by: the validation half's MC error on the trial's grid if that sees its
@@ -193,7 +212,7 @@ class Sweep:
         ``score_ma_error`` is the MA error of the score itself, not rounded to a grid.
         ``loss_second`` is the loss after the trees run once more on their own output (paper, table 1).
         """
-        calibrator, calibration, _ = self.fit(trial, train)
+        calibrator, settings, calibration, _ = self._fitted(trial, train)
         found: list[tuple[str, int | None, float | None]] = []
         after = recalibrated(self.test, calibrator)
         grids = self.levels if trial.m is None else (trial.m,)
@@ -217,9 +236,7 @@ class Sweep:
         found.append(("worst_group_smece", trial.m, group_smooth_ece(after, self.min_rows).worst))
         if isinstance(calibrator, Stages) and trial.method == "trees":
             found.append(("trees", None, calibrator.trees))
-            second = check_saturation(
-                _joined(calibration, self.test), calibrator, self.tree_settings(trial), train
-            )  # fmt: skip
+            second = check_saturation(_joined(calibration, self.test), calibrator, settings, train)
             found.append(("loss_second", None, None if second is None else second.loss_second))
         return found
 

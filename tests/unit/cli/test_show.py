@@ -13,6 +13,7 @@ from mcspark.cli.text import text_table
 from mcspark.core.cells.groups import Family, FittedGroups
 from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.stages import Stage, Stages
+from mcspark.core.training.recipe import Candidate, Recipe
 from mcspark.core.training.rounds import Round
 from mcspark.errors import ContractError
 from mcspark.ml.fit_summary import FitSummary
@@ -60,6 +61,24 @@ def test_how_a_model_was_fitted(tmp_path):
     assert "trained by synapseml 1.1.3" in text
     assert ["1", "12", "0.050000", "0.040000", "yes"] in lines
     assert ["2", "3", "0.040000", "0.041000", "no"] in lines
+
+
+def test_what_was_tried_and_a_cap_that_was_reached(tmp_path):
+    found = model()
+    tried = (
+        Candidate("logit", 1.0, 20, (12, 1), 0.04, chosen=True, why="the first candidate"),
+        Candidate("identity", 0.3, 20, (5,), 0.05, chosen=False, why="not lower"),
+    )
+    recipe = Recipe("auto", "logit", 1.0, 20, 1, refit=True, candidates=tried)
+    rounds = (Round(12, 0.05, 0.04, 0.001, kept=True, capped=True),)
+    found.summary = FitSummary(found.fitted.names, (12,), rounds, recipe=recipe)
+    (tmp_path / "model.json").write_text(json.dumps(_plain(found)))
+    text = shown(str(tmp_path))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["logit", "1", "20", "12", "+", "1", "0.040000", "yes", "the", "first", "candidate"] in lines
+    assert ["identity", "0.3", "20", "5", "0.050000", "no", "not", "lower"] in lines
+    assert "Warning: stage 1 stopped at calibrator.max_trees, with 12 trees" in text
+    assert "raise calibrator.max_trees" in text
 
 
 def test_a_changed_model_is_refused(tmp_path):
