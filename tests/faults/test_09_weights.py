@@ -15,9 +15,9 @@ def by_hand(people):
 
 
 def numbers(done, stage):
-    """Every number of the metrics but counts of rows."""
+    """Every number of the metrics but counts of rows, and what chance does with so many."""
     table = pd.read_parquet(done.summary["paths"]["metrics"], partitioning=None)
-    table = table[~table["metric"].str.contains("rows|small|floor|p_value|low|high|error")]
+    table = table[~table["metric"].str.contains("rows|small|floor|p_value|low|high|error|sigma|detectable")]
     table = table[table["stage"] == stage]
     return table.drop_duplicates(["metric", "group", "levels", "level"]).set_index(
         ["metric", "group", "levels", "level"]

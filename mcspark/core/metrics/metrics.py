@@ -124,7 +124,8 @@ class Metrics:
         """Every number, one row each."""
         yield MetricRow("rows", None, None, self.rows)
         for key, found in self.scores.items():
-            yield MetricRow(key, found.group, None, found.value)
+            if found.value is not None or self.loss is None:  # an AUC, say, needs two kinds of labels
+                yield MetricRow(key, found.group, None, found.value)
         yield MetricRow("smece", None, None, self.smooth.overall)
         yield MetricRow("worst_group_smece", self.smooth.worst_group, None, self.smooth.worst)
         yield MetricRow("worst_group_smece_by_share", None, None, self.smooth.worst_by_share)

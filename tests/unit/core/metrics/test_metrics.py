@@ -70,6 +70,13 @@ def test_the_summary_is_what_the_summary_line_promises():
     assert wanted <= set(summary["by_level"]["20"])
 
 
+def test_what_one_kind_of_labels_does_not_define_is_not_in_the_table():
+    one = Cells.from_rows(SCORE, np.ones(6), MEMBER, bins=ScoreBins.uniform(300), groups=("A", "B"))
+    table = {row.metric for row in measure(one, (10,), **SETTINGS).table()}
+    assert "log_loss" in table
+    assert "auc" not in table
+
+
 def test_the_table_holds_every_group_and_grid_once():
     rows = list(measure(cells(), (10, 20), **SETTINGS).table())
     keys = [(r.metric, r.group, r.levels, r.level) for r in rows]
