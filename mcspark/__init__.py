@@ -7,7 +7,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mcspark.ml.baselines import LSBoost, MCBoost, Multiaccuracy, SquareLev, Uncalibrated
+    from mcspark.ml.baselines import (
+        Isotonic,
+        LSBoost,
+        MCBoost,
+        Multiaccuracy,
+        Platt,
+        SquareLev,
+        Temperature,
+        Uncalibrated,
+    )
     from mcspark.ml.evaluation import MulticalibrationEvaluator
     from mcspark.ml.groups import GroupSet
     from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
@@ -19,25 +28,31 @@ except PackageNotFoundError:  # shipped as plain files, by --py-files
 
 __all__ = [
     "GroupSet",
+    "Isotonic",
     "LSBoost",
     "MCBoost",
     "Multiaccuracy",
     "MulticalibrationEvaluator",
     "Multicalibrator",
     "MulticalibratorModel",
+    "Platt",
     "SquareLev",
+    "Temperature",
     "Uncalibrated",
 ]
 
 _HOMES = {
     "GroupSet": "mcspark.ml.groups",
+    "Isotonic": "mcspark.ml.baselines",
     "LSBoost": "mcspark.ml.baselines",
     "MCBoost": "mcspark.ml.baselines",
     "Multiaccuracy": "mcspark.ml.baselines",
     "MulticalibrationEvaluator": "mcspark.ml.evaluation",
     "Multicalibrator": "mcspark.ml.multicalibrator",
     "MulticalibratorModel": "mcspark.ml.multicalibrator",
+    "Platt": "mcspark.ml.baselines",
     "SquareLev": "mcspark.ml.baselines",
+    "Temperature": "mcspark.ml.baselines",
     "Uncalibrated": "mcspark.ml.baselines",
 }
 

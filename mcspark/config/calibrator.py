@@ -8,7 +8,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 
 from mcspark.config.section import AsTuple, Column, Section, Seed, Share
 
-Method = Literal["trees", "multiaccuracy", "lsboost", "mcboost", "squarelev", "none"]
+Method = Literal[
+    "trees", "multiaccuracy", "lsboost", "mcboost", "squarelev", "isotonic", "platt", "temperature", "none"
+]
 MAX_ROUNDS = 100
 Levels = Annotated[int, Field(ge=1, le=1000)]
 
@@ -70,6 +72,14 @@ class SquareLev(Section):
     max_rounds: int = Field(500, ge=1, le=1_000_000, description="Most weak trees.")
 
 
+class Recalibration(Section):
+    """Settings of isotonic regression, Platt scaling or temperature scaling."""
+
+    by_group: bool = Field(
+        False, description="A map for each group; a row gets the mean of those of its groups."
+    )
+
+
 class Calibrator(Section):
     """The calibrator and its settings."""
 
@@ -116,6 +126,9 @@ class Calibrator(Section):
     mcboost: McBoost = Field(McBoost(), description="Settings of mcboost.")
     lsboost: LsBoost = Field(LsBoost(), description="Settings of lsboost.")
     squarelev: SquareLev = Field(SquareLev(), description="Settings of squarelev.")
+    isotonic: Recalibration = Field(Recalibration(), description="Settings of isotonic.")
+    platt: Recalibration = Field(Recalibration(), description="Settings of platt.")
+    temperature: Recalibration = Field(Recalibration(), description="Settings of temperature.")
 
     @field_validator("engine")
     @classmethod

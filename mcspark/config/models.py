@@ -24,8 +24,10 @@ MAX_TABLES = 60
 SomeSection = TypeVar("SomeSection", bound=Section)
 
 TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
-CompareMethod = Literal["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"]
-_ALL_METHODS: tuple[CompareMethod, ...] = (
+CompareMethod = Literal[
+    "none", "multiaccurate", "mcboost", "lsboost", "squarelev", "isotonic", "platt", "temperature", "trees"
+]
+_PAPERS_METHODS: tuple[CompareMethod, ...] = (
     "none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees",
 )  # fmt: skip
 
@@ -112,7 +114,8 @@ class Compare(Section):
     )
 
     methods: Annotated[tuple[CompareMethod, ...], AsTuple] = Field(
-        _ALL_METHODS, description="Methods to compare."
+        _PAPERS_METHODS,
+        description="Methods to compare; the paper's, or also isotonic, platt and temperature.",
     )
     partitions: int = Field(
         10, ge=1, le=1000, description="Re-drawn calibration and validation halves; the test split stays."

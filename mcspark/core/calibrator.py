@@ -1,48 +1,27 @@
-"""The fitted calibrators by the name of their method."""
+"""The methods of calibration by their names, and their fitted calibrators from plain form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from mcspark.core.baselines.lsboost import LsboostFit
-from mcspark.core.baselines.mcboost import McboostFit
+from mcspark.core.baselines import lsboost, mcboost, multiaccuracy, recalibration, squarelev
+from mcspark.core.baselines.method import Method, SignatureCalibrator
 from mcspark.core.baselines.multiaccuracy import MultiaccuracyFit
-from mcspark.core.baselines.squarelev import SquarelevFit
-from mcspark.core.cells.levels import FloatArray, IntArray
-from mcspark.core.model.additive import BoolArray
 from mcspark.core.model.stages import Stages
 
+__all__ = ["BASELINES", "SignatureCalibrator", "calibrator_from_dict"]
 
-class SignatureCalibrator(Protocol):
-    """What every fitted calibrator can do: score rows by the groups of their signature."""
-
-    def apply_signatures(
-        self, score: FloatArray, signature: IntArray, membership: BoolArray, /
-    ) -> FloatArray:
-        """Calibrated scores, shape (N,), range [0, 1].
-
-        Parameters
-        ----------
-        score : ndarray, shape (N,), range [0, 1]
-        signature : ndarray of int, shape (N,)
-            Row of ``membership`` of each score.
-        membership : ndarray of bool, shape (S, G)
-        """
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON form."""
-
+BASELINES: dict[str, Method] = {
+    method.name: method
+    for method in (
+        multiaccuracy.METHOD, mcboost.METHOD, lsboost.METHOD, squarelev.METHOD, recalibration.ISOTONIC,
+        recalibration.PLATT, recalibration.TEMPERATURE,
+    )
+}  # fmt: skip
+"""The methods that are neither the trees nor the score as it is, in the order of a comparison."""
 
 _STAGES = ("trees", "none")
 """Methods whose calibrator is :class:`~mcspark.core.model.stages.Stages`; ``none`` has no stage."""
-
-_FITS: dict[str, Callable[[Mapping[str, Any]], SignatureCalibrator]] = {
-    "multiaccuracy": MultiaccuracyFit.from_dict,
-    "mcboost": McboostFit.from_dict,
-    "lsboost": LsboostFit.from_dict,
-    "squarelev": SquarelevFit.from_dict,
-}
 
 
 def calibrator_from_dict(method: str, plain: Any, groups: tuple[str, ...]) -> SignatureCalibrator:
@@ -67,9 +46,9 @@ def calibrator_from_dict(method: str, plain: Any, groups: tuple[str, ...]) -> Si
         if method == "none" and stages.stages:
             raise ValueError("a calibrator that changes nothing has no stages")
         return stages
-    if method not in _FITS:
-        raise ValueError(f"unknown method {method!r}; known are {', '.join(sorted([*_STAGES, *_FITS]))}")
-    fit = _FITS[method](plain)
+    if method not in BASELINES:
+        raise ValueError(f"unknown method {method!r}; known are {', '.join(sorted([*_STAGES, *BASELINES]))}")
+    fit = BASELINES[method].from_dict(plain)
     found = len(fit.coefficient) if isinstance(fit, MultiaccuracyFit) else getattr(fit, "n_groups", None)
     if found != len(groups):
         raise ValueError(f"the calibrator is about {found} groups, but {len(groups)} are defined")

@@ -6,19 +6,17 @@ comparison is a loop.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pyspark.ml import Estimator
+from pyspark.ml.param import TypeConverters
 from pyspark.sql import DataFrame
 
-from mcspark.core.baselines.lsboost import fit_lsboost
-from mcspark.core.baselines.mcboost import fit_mcboost
-from mcspark.core.baselines.multiaccuracy import PENALTIES, fit_multiaccuracy
-from mcspark.core.baselines.squarelev import fit_squarelev
-from mcspark.core.calibrator import SignatureCalibrator
-from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.baselines.multiaccuracy import PENALTIES
+from mcspark.core.calibrator import BASELINES, SignatureCalibrator
+from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import Stages
 from mcspark.errors import ContractError
@@ -78,14 +76,20 @@ class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
         """
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
-        calibrator = self._learn(cells.of_role(Role.fit), cells.of_role(Role.early_stopping))
+        calibrator = self._learn(cells)
         model = MulticalibratorModel(groups, calibrator, method=self.method)
         model.summary = FitSummary(groups.names, trees_of(calibrator), cells=cells)
         return self._copyValues(model)
 
-    @abstractmethod
-    def _learn(self, fit: Cells, stop: Cells) -> SignatureCalibrator:
-        """The calibrator that the method finds on ``fit``, ended or chosen on ``stop``."""
+    def _learn(self, cells: Cells) -> SignatureCalibrator:
+        """The calibrator that the method finds; early-stopping rows end it, or choose."""
+        settings = {snake(name): self.getOrDefault(name) for name in self.own_params()}
+        return BASELINES[self.method].learn(cells, settings)
+
+    @classmethod
+    def own_params(cls) -> set[str]:
+        """Names of the parameters that not every calibrator has."""
+        return {param for param in cls.defaults if param not in CalibratorParams.defaults}
 
 
 class Uncalibrated(Baseline):
@@ -93,9 +97,8 @@ class Uncalibrated(Baseline):
 
     method = "none"
 
-    def _learn(self, fit: Cells, stop: Cells) -> SignatureCalibrator:
-        del stop
-        return Stages((), fit.groups)
+    def _learn(self, cells: Cells) -> SignatureCalibrator:
+        return Stages((), cells.groups)
 
 
 @with_parameters(
@@ -118,9 +121,6 @@ class Multiaccuracy(Baseline):
 
     method = "multiaccuracy"
 
-    def _learn(self, fit: Cells, stop: Cells) -> SignatureCalibrator:
-        return fit_multiaccuracy(fit, stop, self.getOrDefault("penalties"))
-
 
 @with_parameters(
     {
@@ -140,10 +140,6 @@ class MCBoost(Baseline):
     """
 
     method = "mcboost"
-
-    def _learn(self, fit: Cells, stop: Cells) -> SignatureCalibrator:
-        get = self.getOrDefault
-        return fit_mcboost(fit, stop, get("grid"), max_patches=get("maxPatches"), patience=get("patience"))
 
 
 @with_parameters(
@@ -170,14 +166,6 @@ class LSBoost(Baseline):
 
     method = "lsboost"
 
-    def _learn(self, fit: Cells, stop: Cells) -> SignatureCalibrator:
-        get = self.getOrDefault
-        return fit_lsboost(
-            fit, stop, get("grid"), depth=get("depth"), learning_rate=get("learningRate"),
-            subsample=get("subsample"), max_rounds=get("maxRounds"), patience=get("patience"),
-            seed=get("seed"),
-        )  # fmt: skip
-
 
 @with_parameters(
     {
@@ -196,9 +184,62 @@ class SquareLev(Baseline):
 
     method = "squarelev"
 
-    def _learn(self, fit: Cells, stop: Cells) -> SignatureCalibrator:
-        get = self.getOrDefault
-        return fit_squarelev(
-            fit, stop, max_rounds=get("maxRounds"), patience=get("patience"),
-            min_rows_in_leaf=get("minRowsInLeaf"),
-        )  # fmt: skip
+
+_BY_GROUP = {
+    "byGroup": (
+        "a map for each group; a row gets the mean of those of its groups", TypeConverters.toBoolean, False,
+    )
+}  # fmt: skip
+
+
+@with_parameters(_BY_GROUP)
+class Isotonic(Baseline):
+    """Isotonic regression of the labels on the score (see ``core.baselines.recalibration``).
+
+    Parameters
+    ----------
+    byGroup : bool
+    """
+
+    method = "isotonic"
+
+
+@with_parameters(_BY_GROUP)
+class Platt(Baseline):
+    """Platt scaling: a line on the scale of log-odds (see ``core.baselines.recalibration``).
+
+    Parameters
+    ----------
+    byGroup : bool
+    """
+
+    method = "platt"
+
+
+@with_parameters(_BY_GROUP)
+class Temperature(Baseline):
+    """Temperature scaling: log-odds times a number (see ``core.baselines.recalibration``).
+
+    Parameters
+    ----------
+    byGroup : bool
+    """
+
+    method = "temperature"
+
+
+ESTIMATORS: dict[str, type[Baseline]] = {
+    kind.method: kind
+    for kind in (Uncalibrated, Multiaccuracy, MCBoost, LSBoost, SquareLev, Isotonic, Platt, Temperature)
+}
+"""The baselines by their names in a configuration."""
+
+
+def camel(name: str) -> str:
+    """``max_rounds`` as a parameter of Spark ML is called: ``maxRounds``."""
+    return re.sub("_(.)", lambda found: found[1].upper(), name)
+
+
+def snake(name: str) -> str:
+    """Inverse of :func:`camel`."""
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)

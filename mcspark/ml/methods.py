@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcspark.config import Calibrator
 from mcspark.core.training.recipe import RecipeName
 from mcspark.core.training.training_table import TreeSettings
-from mcspark.ml.baselines import Baseline, LSBoost, MCBoost, Multiaccuracy, SquareLev, Uncalibrated
+from mcspark.ml.baselines import ESTIMATORS, Baseline, camel
 from mcspark.ml.multicalibrator import Multicalibrator
 from mcspark.ml.params import SEARCHED_PARAMS
 
@@ -46,21 +48,15 @@ def _trees(c: Calibrator) -> Multicalibrator:
     )
 
 
+def settings_of(c: Calibrator, method: str) -> dict[str, Any]:
+    """Settings of a baseline by their names in the configuration; the grid is ``grid``."""
+    shared = {"seed": c.seed, "min_rows_in_leaf": c.min_rows_in_leaf, "patience": c.early_stopping_rounds}
+    own = getattr(c, method, None)
+    found = {**shared, **({} if own is None else own.model_dump())}
+    return {"grid" if name == "levels" else name: value for name, value in found.items()}
+
+
 def _baseline(c: Calibrator) -> Baseline:
-    if c.method == "multiaccuracy":
-        return Multiaccuracy(penalties=list(c.multiaccuracy.penalties))
-    if c.method == "mcboost":
-        m = c.mcboost
-        return MCBoost(grid=m.levels, maxPatches=m.max_patches, patience=m.patience)
-    if c.method == "lsboost":
-        s = c.lsboost
-        return LSBoost(
-            grid=s.levels, depth=s.depth, learningRate=s.learning_rate, subsample=s.subsample,
-            maxRounds=s.max_rounds, patience=s.patience, seed=c.seed,
-        )  # fmt: skip
-    if c.method == "squarelev":
-        return SquareLev(
-            maxRounds=c.squarelev.max_rounds, patience=c.early_stopping_rounds,
-            minRowsInLeaf=c.min_rows_in_leaf,
-        )  # fmt: skip
-    return Uncalibrated()
+    kind = ESTIMATORS[c.method]
+    settings = {camel(name): value for name, value in settings_of(c, c.method).items()}
+    return kind(**{name: value for name, value in settings.items() if name in kind.own_params()})

@@ -21,8 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 import structlog
 
+from mcspark.core.baselines.method import Setting
 from mcspark.core.cells.cells import Cells
-from mcspark.core.training.sweep import Setting, Sweep, Trial
+from mcspark.core.training.sweep import Sweep, Trial
 from mcspark.core.training.training_table import Train
 from mcspark.runtime.executors import driver_cores
 from mcspark.runtime.progress import tell
@@ -34,7 +35,7 @@ _QUIET_SECONDS = 15.0
 """Progress is told no more often."""
 
 
-_METRICS = b"2"
+_METRICS = b"3"
 """Changes with what a trial reports, so that trials which were kept before are run again."""
 
 
@@ -279,6 +280,6 @@ def digest(sweep: Sweep, grids: Mapping[str, Sequence[Setting]], engine: str) ->
             found.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     rest = [sweep.levels, sweep.seed, sweep.early_stopping, sweep.trees, sweep.rounds, sweep.min_rows]
     rest += [sweep.recipe, sorted(sweep.given)]
-    limits = [sorted(getattr(sweep.limits, f.name).items()) for f in fields(sweep.limits)]
-    found.update(repr([rest, limits, {k: list(v) for k, v in grids.items()}, engine]).encode())
+    settings = [(name, sorted(own.items())) for name, own in sorted(sweep.settings.items())]
+    found.update(repr([rest, settings, {k: list(v) for k, v in grids.items()}, engine]).encode())
     return found.hexdigest()[:16]

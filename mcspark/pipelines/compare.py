@@ -11,16 +11,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from mcspark.config import Calibrator, CompareOutput, Config, required
+from mcspark.core.baselines.method import Setting
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins, base_levels
-from mcspark.core.training.sweep import BUCKETS, PAPER_GRIDS, Limits, Setting, Sweep
+from mcspark.core.training.sweep import BUCKETS, METHODS, PAPER_GRIDS, Sweep
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication, Target
 from mcspark.errors import ContractError
 from mcspark.ml import driver_training
 from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
-from mcspark.ml.methods import given, recipe_of, tree_settings
+from mcspark.ml.methods import given, recipe_of, settings_of, tree_settings
 from mcspark.ml.split import place
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, workers
@@ -128,13 +129,12 @@ def grids_of(config: Config) -> dict[str, tuple[Setting, ...]]:
     methods, c = config.compare.methods, config.calibrator
     if config.compare.sweep == "paper":
         return {method: PAPER_GRIDS[method] for method in methods}
-    ls = c.lsboost
     own: dict[str, tuple[Setting, ...]] = {
         "none": ((),),
-        "squarelev": ((),),
-        "multiaccurate": tuple((("penalty", p),) for p in c.multiaccuracy.penalties),
-        "mcboost": ((("early_stopping", config.split.early_stopping),),),
-        "lsboost": ((("depth", ls.depth), ("learning_rate", ls.learning_rate), ("subsample", ls.subsample)),),
+        **{
+            name: method.own({"early_stopping": config.split.early_stopping, **settings_of(c, method.name)})
+            for name, method in METHODS.items()
+        },
         "trees": (_trees_of(c),),
     }
     return {method: own[method] for method in methods}
@@ -179,15 +179,7 @@ def _sweep(run: Run, output: str) -> Sweep:
         rounds=c.rounds,
         recipe=recipe_of(c),
         given=given(c),
-        limits=Limits(
-            mcboost={"max_patches": c.mcboost.max_patches, "patience": c.mcboost.patience},
-            lsboost={"max_rounds": c.lsboost.max_rounds, "patience": c.lsboost.patience},
-            squarelev={
-                "max_rounds": c.squarelev.max_rounds,
-                "patience": c.early_stopping_rounds,
-                "min_rows_in_leaf": c.min_rows_in_leaf,
-            },
-        ),
+        settings={name: settings_of(c, method.name) for name, method in METHODS.items()},
         min_rows=config.evaluation.min_group_rows,
     )
 

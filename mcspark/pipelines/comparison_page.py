@@ -13,32 +13,33 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.core.metrics.score_metrics import SCORE_METRICS
+from mcspark.core.training.sweep import METHODS
 from mcspark.ml.tuning import Choice, ResultRow
 
 LABELS = {
     "none": "uncalibrated",
-    "multiaccurate": "multiaccurate",
-    "mcboost": "MCBoost",
-    "lsboost": "LSBoost",
-    "squarelev": "SquareLev.R",
+    **{name: method.label for name, method in METHODS.items()},
     "trees": "trees",
 }
 """Methods as they are written on the pages, in their order."""
 
 _FIGURE = "MC error against the number of level sets (the paper's figure 2)"
 
-_COLOURS = {
-    "none": "#767676",
-    "multiaccurate": "#b35900",
-    "mcboost": "#7a3fa0",
-    "lsboost": "#00695c",
-    "squarelev": "#8a6d00",
-    "trees": "#0b57d0",
-}
+_STYLES = {
+    **dict(
+        zip(
+            ("none", *METHODS),
+            (("#767676", "x"), ("#b35900", "s"), ("#7a3fa0", "^"), ("#00695c", "v"), ("#8a6d00", "D"),
+             ("#a3195b", "P"), ("#5d4037", "*"), ("#37474f", "X"), ("#827717", "p")),
+            strict=False,
+        )
+    ),
+    "trees": ("#0b57d0", "o"),
+}  # fmt: skip
+"""Colour and marker of each method's line."""
+
 Choose = Callable[[Iterable[float]], float]
 _BEST: dict[bool | None, Choose | None] = {True: max, False: min, None: None}
-
-_MARKERS = {"none": "x", "multiaccurate": "s", "mcboost": "^", "lsboost": "v", "squarelev": "D", "trees": "o"}
 
 
 @dataclass(frozen=True)
@@ -263,8 +264,9 @@ def _draw(panel: Any, found: Spreads, task: str, method: str) -> None:
             points.append((sets.mean, error.mean, error.sd or 0.0))
     if points:
         x, y, sd = np.asarray(sorted(points)).T
-        panel.plot(x, y, color=_COLOURS[method], marker=_MARKERS[method], label=LABELS[method])
-        panel.fill_between(x, y - sd, y + sd, color=_COLOURS[method], alpha=0.2, linewidth=0)
+        colour, marker = _STYLES[method]
+        panel.plot(x, y, color=colour, marker=marker, label=LABELS[method])
+        panel.fill_between(x, y - sd, y + sd, color=colour, alpha=0.2, linewidth=0)
 
 
 def _draw_floor(panel: Any, found: Spreads, task: str) -> None:

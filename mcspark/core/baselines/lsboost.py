@@ -17,14 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from mcspark.core.baselines.method import Method, Setting, Settings, chosen
 from mcspark.core.baselines.plain import MAX_LEVELS, read_int, read_ints
 from mcspark.core.baselines.units import Replayed, Units, group_pairs
 from mcspark.core.baselines.weak_tree import GroupTreeLearner, GroupTrees, Sums, leaf_of
-from mcspark.core.cells.cells import Cells, distinct_signatures
+from mcspark.core.cells.cells import Cells, Role, distinct_signatures
 from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.levels import IntArray, level_of_mean, level_value
 from mcspark.core.model.additive import BoolArray
@@ -198,3 +200,27 @@ class Subsample:
         values = (rows, *(self._mean * rows))
         length = self._whole.shape[1]
         return np.stack([np.bincount(self._unit, weights=value, minlength=length) for value in values])
+
+
+_SWEPT = ("depth", "learning_rate", "subsample")
+
+
+def _learn(cells: Cells, settings: Settings) -> LsboostFit:
+    fit, stop = cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
+    others = chosen(settings, "learning_rate", "subsample", "seed", "max_rounds", "patience")
+    return fit_lsboost(fit, stop, settings["grid"], depth=int(settings.get("depth", 1)), **others)
+
+
+def _own(settings: Settings) -> tuple[Setting, ...]:
+    return (tuple((name, settings[name]) for name in _SWEPT),)
+
+
+METHOD = Method(
+    "lsboost", "LSBoost", _learn, LsboostFit.from_dict,
+    swept=tuple(
+        tuple(zip(_SWEPT, values, strict=True))
+        for values in product((1, 2), (0.1, 0.3, 1.0), [k / 10 for k in range(1, 11)])
+    ),
+    own=_own,
+    by_grid=True,
+)  # fmt: skip

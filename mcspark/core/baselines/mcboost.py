@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from mcspark.core.baselines.method import Method, Settings, chosen
 from mcspark.core.baselines.plain import MAX_LEVELS, read_int, read_ints
 from mcspark.core.baselines.units import Replayed, Units
-from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.levels import FloatArray, IntArray, level_of_mean, level_value
 from mcspark.core.model.additive import BoolArray
@@ -183,3 +184,16 @@ class _GroupSums:
             return None
         group, level = np.argwhere(violation >= largest * (1 - _TIE))[0].tolist()
         return group, level, int(target[group, level])
+
+
+def _learn(cells: Cells, settings: Settings) -> McboostFit:
+    fit, stop = cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
+    return fit_mcboost(fit, stop, settings["grid"], **chosen(settings, "max_patches", "patience"))
+
+
+METHOD = Method(
+    "mcboost", "MCBoost", _learn, McboostFit.from_dict,
+    swept=tuple((("early_stopping", share / 10),) for share in range(1, 6)),
+    own=lambda settings: ((("early_stopping", settings["early_stopping"]),),),
+    by_grid=True,
+)  # fmt: skip

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from mcspark.core.baselines.method import Method, Setting, Settings
 from mcspark.core.baselines.plain import read_float, read_floats
-from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import BoolArray, checked_membership
 
@@ -162,3 +163,20 @@ def _coordinate_descent(
         if largest < _SETTLED:
             break
     return b
+
+
+def _learn(cells: Cells, settings: Settings) -> MultiaccuracyFit:
+    if "penalty" in settings:  # nothing is to be chosen
+        return multiaccuracy_path(cells.of_role(Role.fit, Role.early_stopping), [settings["penalty"]])[0]
+    fit, stop = cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
+    return fit_multiaccuracy(fit, stop, settings.get("penalties", PENALTIES))
+
+
+def _each(penalties: Sequence[float]) -> tuple[Setting, ...]:
+    return tuple((("penalty", penalty),) for penalty in penalties)
+
+
+METHOD = Method(
+    "multiaccuracy", "multiaccurate", _learn, MultiaccuracyFit.from_dict,
+    swept=_each(PENALTIES), own=lambda settings: _each(settings["penalties"]),
+)  # fmt: skip

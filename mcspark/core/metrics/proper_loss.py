@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.isotonic import isotonic
 from mcspark.core.cells.levels import FloatArray
 
 _LEAST = float(np.finfo(np.float64).eps)
@@ -52,15 +53,8 @@ def refinement_loss(cells: Cells) -> float | None:
 
 
 def _isotonic_loss(cells: Cells) -> float:
-    """Mean squared loss of the isotonic regression of the labels on the bins (pool adjacent violators)."""
+    """Mean squared loss of the isotonic regression of the labels on the bins."""
     weight, label = cells.level_sums("weight"), cells.level_sums("label")
-    pools: list[tuple[float, float]] = []
-    for w, y in zip(weight[weight > 0].tolist(), label[weight > 0].tolist(), strict=True):
-        pool_w, pool_y = w, y
-        while pools and pools[-1][1] * pool_w >= pool_y * pools[-1][0]:
-            before_w, before_y = pools.pop()
-            pool_w, pool_y = pool_w + before_w, pool_y + before_y
-        pools.append((pool_w, pool_y))
-    total = sum(w for w, _ in pools)
-    explained = sum(y * y / w for w, y in pools)
-    return max(float(cells.label_sq.sum()) - explained, 0.0) / total
+    value = np.nan_to_num(isotonic(weight, label))
+    square = float(cells.label_sq.sum() - 2 * (value * label).sum() + (value**2 * weight).sum())
+    return max(square, 0.0) / float(weight.sum())

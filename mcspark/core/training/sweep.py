@@ -19,11 +19,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mcspark.core.baselines.lsboost import fit_lsboost
-from mcspark.core.baselines.mcboost import fit_mcboost
-from mcspark.core.baselines.multiaccuracy import PENALTIES, multiaccuracy_path
-from mcspark.core.baselines.squarelev import fit_squarelev
-from mcspark.core.calibrator import SignatureCalibrator
+from mcspark.core.baselines.method import Setting, Settings, SignatureCalibrator
+from mcspark.core.calibrator import BASELINES
 from mcspark.core.cells.cells import SUMS, Cells, Role
 from mcspark.core.metrics.calibration_error import level_errors
 from mcspark.core.metrics.lead import FullestLevel
@@ -41,28 +38,21 @@ FLOOR_DRAWS = 100
 BUCKETS = 20
 """Buckets of the rows that are not test; half of them is ten, so tenths of a half are whole buckets."""
 
-Setting = tuple[tuple[str, float], ...]
-"""Hyperparameters of one trial, as (name, value) pairs in the order of the grid."""
+COMPARED_AS = {"multiaccuracy": "multiaccurate"}
+"""Methods that a comparison calls by another name."""
 
-DISCRETE = ("mcboost", "lsboost")
-"""Methods that are fitted anew for every grid m, and chosen by validation MC error instead of loss."""
-
-
-def _grid(**values: list[float]) -> tuple[Setting, ...]:
-    return tuple(tuple(zip(values, chosen, strict=True)) for chosen in product(*values.values()))
-
-
-_TENTHS = [k / 10 for k in range(1, 11)]
+METHODS = {COMPARED_AS.get(name, name): method for name, method in BASELINES.items()}
+"""The baselines by their names in a comparison."""
 
 PAPER_GRIDS: Mapping[str, tuple[Setting, ...]] = {
     "none": ((),),
-    "multiaccurate": _grid(penalty=list(PENALTIES)),
-    "mcboost": _grid(early_stopping=_TENTHS[:5]),
-    "lsboost": _grid(depth=[1, 2], learning_rate=[0.1, 0.3, 1.0], subsample=_TENTHS),
-    "squarelev": ((),),
-    "trees": _grid(learning_rate=[10 ** (-2 + k / 2) for k in range(5)], feature_fraction=_TENTHS),
+    **{name: method.swept for name, method in METHODS.items()},
+    "trees": tuple(
+        (("learning_rate", 10 ** (-2 + rate / 2)), ("feature_fraction", tenths / 10))
+        for rate, tenths in product(range(5), range(1, 11))
+    ),
 }
-"""The paper's grids; SquareLev.R has nothing to choose."""
+"""The paper's grids."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +63,6 @@ class Trial:
     setting: Setting
     m: int | None
     partition: int
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Settings of the baselines that are not swept; names as in the configuration."""
-
-    mcboost: Mapping[str, int] = field(default_factory=dict)
-    lsboost: Mapping[str, int] = field(default_factory=dict)
-    squarelev: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +88,8 @@ class Sweep:
         How a trial without a setting of its own grows trees.
     given : frozenset of str
         Settings of ``trees`` and ``rounds`` that the recipe ``auto`` keeps.
-    limits : Limits
+    settings : mapping of str to Settings
+        Of the baselines, where a trial has none; their own defaults where they are absent.
     min_rows : int
         Groups with fewer rows are left out of every maximum.
     """
@@ -121,12 +103,12 @@ class Sweep:
     rounds: int | Literal["auto"] = 1
     recipe: RecipeName = "paper"
     given: frozenset[str] = frozenset()
-    limits: Limits = field(default_factory=Limits)
+    settings: Mapping[str, Settings] = field(default_factory=dict)
     min_rows: int = 1
 
     def grids(self, method: str) -> tuple[int | None, ...]:
         """Grids for each of which a method is fitted: every one, or None for one fit that serves all."""
-        return self.levels if method in DISCRETE else (None,)
+        return self.levels if method in METHODS and METHODS[method].by_grid else (None,)
 
     def parts(self, partition: int, early_stopping: float | None = None) -> tuple[Cells, Cells]:
         """The calibration half, with roles ``fit`` and ``early_stopping``, and the validation half.
@@ -156,25 +138,15 @@ class Sweep:
         """The calibrator, the settings of its trees if it has any, and the two halves."""
         values = dict(trial.setting)
         calibration, validation = self.parts(trial.partition, values.get("early_stopping"))
-        fit, stop = calibration.of_role(Role.fit), calibration.of_role(Role.early_stopping)
-        limits = self.limits
         found: SignatureCalibrator
         settings = self.trees
         if trial.method == "none":
-            found = Stages((), fit.groups)
-        elif trial.method == "multiaccurate":
-            # Nothing stops early here: the whole half is fitted.
-            found = multiaccuracy_path(calibration, [values["penalty"]])[0]
-        elif trial.method == "squarelev":
-            found = fit_squarelev(fit, stop, **limits.squarelev)
-        elif trial.method == "mcboost":
-            found = fit_mcboost(fit, stop, _grid_of(trial), **limits.mcboost)
-        elif trial.method == "lsboost":
-            found = fit_lsboost(
-                fit, stop, _grid_of(trial), depth=int(values["depth"]),
-                learning_rate=values["learning_rate"], subsample=values["subsample"], seed=self.trees.seed,
-                **limits.lsboost,
-            )  # fmt: skip
+            found = Stages((), calibration.groups)
+        elif trial.method in METHODS:
+            method, own = METHODS[trial.method], self.settings.get(trial.method, {})
+            if method.by_grid and trial.m is None:
+                raise ValueError(f"{trial.method} needs a grid m")
+            found = method.learn(calibration, {"seed": self.trees.seed, **own, **values, "grid": trial.m})
         elif trial.method == "trees":
             grown = self._trees(trial, calibration, train)
             found, settings = grown.fit.stages, grown.settings
@@ -239,12 +211,6 @@ class Sweep:
             second = check_saturation(_joined(calibration, self.test), calibrator, settings, train)
             found.append(("loss_second", None, None if second is None else second.loss_second))
         return found
-
-
-def _grid_of(trial: Trial) -> int:
-    if trial.m is None:
-        raise ValueError(f"{trial.method} needs a grid m")
-    return trial.m
 
 
 def recalibrated(cells: Cells, calibrator: SignatureCalibrator) -> Cells:

@@ -15,7 +15,7 @@ from mcspark.core.cells.levels import ScoreBins, level_index, level_value
 from mcspark.core.metrics.calibration_error import calibration_error, level_errors
 from mcspark.core.model.stages import Stages
 from mcspark.core.training.rounds import check_saturation, fit_stages
-from mcspark.core.training.sweep import BUCKETS, PAPER_GRIDS, Limits, Sweep, Trial, recalibrated
+from mcspark.core.training.sweep import BUCKETS, PAPER_GRIDS, Sweep, Trial, recalibrated
 from mcspark.core.training.training_table import TreeSettings
 
 FAST = TreeSettings(learning_rate=0.3, max_trees=40, early_stopping_rounds=10)
@@ -117,6 +117,8 @@ def moved_rows(sweep, rows, calibrator):
         ("squarelev", (), None),
         ("mcboost", (("early_stopping", 0.2),), 10),
         ("lsboost", (("depth", 2), ("learning_rate", 1.0), ("subsample", 0.5)), 10),
+        ("isotonic", (("by_group", 1),), None),
+        ("platt", (("by_group", 0),), None),
     ],
 )
 def test_reported_metrics_are_those_of_the_test_rows(sweep, rows, method, setting, m):
@@ -174,7 +176,7 @@ def test_a_trial_fits_what_its_setting_says(sweep):
     found, calibration, _ = sweep.fit(Trial("trees", setting, None, 3), official)
     wanted = fit_stages(calibration, replace(FAST, learning_rate=0.1, feature_fraction=0.4), official)
     assert found.to_dict() == wanted.stages.to_dict()
-    tight = replace(sweep, limits=Limits(mcboost={"max_patches": 2}, lsboost={"max_rounds": 1}))
+    tight = replace(sweep, settings={"mcboost": {"max_patches": 2}, "lsboost": {"max_rounds": 1}})
     found, calibration, _ = tight.fit(Trial("mcboost", (("early_stopping", 0.4),), 20, 3), official)
     parts = calibration.of_role(Role.fit), calibration.of_role(Role.early_stopping)
     assert found.to_dict() == fit_mcboost(*parts, 20, max_patches=2).to_dict()
@@ -217,6 +219,7 @@ def test_the_second_pass_is_that_of_one_table_of_cells(sweep, rows):
 def test_the_grids_are_the_papers():
     assert {name: len(grid) for name, grid in PAPER_GRIDS.items()} == {
         "none": 1, "multiaccurate": 6, "mcboost": 5, "lsboost": 60, "squarelev": 1, "trees": 50,
+        **dict.fromkeys(("isotonic", "platt", "temperature"), 2),  # pooled, or by group: the field's
     }  # fmt: skip
     rates = sorted({dict(s)["learning_rate"] for s in PAPER_GRIDS["trees"]})
     np.testing.assert_allclose(rates, np.logspace(-2, 0, 5))

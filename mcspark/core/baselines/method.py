@@ -1,0 +1,77 @@
+"""What a calibration method is to all that offer, save or compare methods; each baseline's module has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.levels import FloatArray, IntArray
+from mcspark.core.model.additive import BoolArray
+
+Settings = Mapping[str, Any]
+"""Settings of a method by their names in the configuration; the grid m is ``grid``."""
+
+Setting = tuple[tuple[str, float], ...]
+"""Hyperparameters that a comparison chooses among, as (name, value) pairs."""
+
+
+class SignatureCalibrator(Protocol):
+    """What every fitted calibrator can do: score rows by the groups of their signature."""
+
+    def apply_signatures(
+        self, score: FloatArray, signature: IntArray, membership: BoolArray, /
+    ) -> FloatArray:
+        """Calibrated scores, shape (N,), range [0, 1].
+
+        Parameters
+        ----------
+        score : ndarray, shape (N,), range [0, 1]
+        signature : ndarray of int, shape (N,)
+            Row of ``membership`` of each score.
+        membership : ndarray of bool, shape (S, G)
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON form."""
+
+
+def _no_choice(_: Settings) -> tuple[Setting, ...]:
+    return ((),)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method other than the trees.
+
+    Attributes
+    ----------
+    name : str
+        In configurations, models and summaries.
+    label : str
+        On pages.
+    learn : callable
+        The calibrator from cells with the roles ``fit`` and ``early_stopping``, and settings.
+    from_dict : callable
+        The calibrator from its plain JSON form, which is not trusted.
+    swept : tuple of Setting
+        What a comparison with the paper's sweep chooses among.
+    own : callable
+        What a comparison without a sweep chooses among, from the settings of the configuration.
+    by_grid : bool
+        Whether it is fitted anew for every grid m, and chosen by validation MC error instead of loss.
+    """
+
+    name: str
+    label: str
+    learn: Callable[[Cells, Settings], SignatureCalibrator]
+    from_dict: Callable[[Mapping[str, Any]], SignatureCalibrator]
+    swept: tuple[Setting, ...] = ((),)
+    own: Callable[[Settings], tuple[Setting, ...]] = _no_choice
+    by_grid: bool = False
+
+
+def chosen(settings: Settings, *names: str) -> dict[str, Any]:
+    """The settings of these names that are there."""
+    return {name: settings[name] for name in names if name in settings}
