@@ -89,7 +89,9 @@ class Training:
     def from_cells(self, cells: Cells, groups: FittedGroups) -> MulticalibratorModel:
         """The second half of :meth:`on_cells`, from what the driver holds."""
         settings = self.settings
-        estimator = Multicalibrator(maxTrees=settings.max_trees, earlyStoppingRounds=settings.max_trees)
+        estimator = Multicalibrator(
+            recipe="paper", maxTrees=settings.max_trees, earlyStoppingRounds=settings.max_trees
+        )
         return estimator.fit_cells(cells, groups, SynapseTrainer(self.work.spark), saturation=False)
 
     def by_lightgbm(self, rows: Rows) -> Any:

@@ -143,6 +143,7 @@ class World:
             "attributes": [{"path": str(self.root / "attributes"), "key": KEY}],
             "groups": GROUPS,
             "calibrator": {
+                "recipe": "paper",
                 "engine": "lightgbm",
                 "learning_rate": 0.3,
                 "max_trees": 6,

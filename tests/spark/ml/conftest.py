@@ -20,6 +20,7 @@ NAMES = ("SEX=1", "SEX=2", "AGEP=[0,30)", "AGEP=[30,60)", "AGEP=[60,120)", "job=
 SETTINGS: dict[str, Any] = {
     "groups": SECTION,
     "weightCol": "w",
+    "recipe": "paper",
     "learningRate": 0.3,
     "maxTrees": 60,
     "earlyStoppingRounds": 8,

@@ -248,3 +248,13 @@ def test_scores_of_other_numeric_types_are_the_same(spark, fitted):
     found = decimal.orderBy("id").toPandas()["calibrated_score"]
     assert isinstance(found, pd.Series)
     assert np.array_equal(found, expected)
+
+
+def test_what_the_recipe_auto_tried_is_kept_with_the_model(fitted, tmp_path):
+    settings = {key: value for key, value in SETTINGS.items() if key != "learningRate"}
+    model = Multicalibrator(**{**settings, "recipe": "auto", "engine": "lightgbm"}).fit(fitted.frame)
+    model.save(str(tmp_path / "model"))
+    loaded = MulticalibratorModel.load(str(tmp_path / "model"))
+    assert loaded.summary == model.summary
+    assert loaded.summary.recipe.name == "auto"
+    assert sum(candidate.chosen for candidate in loaded.summary.recipe.candidates) == 1

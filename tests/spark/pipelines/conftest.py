@@ -52,6 +52,7 @@ def plain_config(tables: Path, out: Path, **sections: Any) -> dict[str, Any]:
         "attributes": [{"path": str(tables / "attributes"), "key": KEY}],
         "groups": GROUPS,
         "calibrator": {
+            "recipe": "paper",
             "engine": "lightgbm",
             "learning_rate": 0.3,
             "max_trees": 30,

@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from report_runs import GROUPS, audited, calibrated, drifted, rare
 
+from mcspark.core.training.recipe import Candidate
 from mcspark.report.card import card
 from mcspark.report.facts import count, number
 from mcspark.report.page import render
@@ -350,3 +351,22 @@ def test_a_handful_of_rare_labels_is_no_proof():
     metrics.loc[(metrics["stage"] == "after") & (metrics["metric"] == "ma_noise_floor_high"), "value"] = 3e-4
     assert facts.last("mean_label") == pytest.approx(4e-4, rel=0.3)
     assert replace(facts, metrics=metrics).standing == "unclear"
+
+
+def test_the_recipe_and_a_cap_that_was_reached_are_told():
+    facts = calibrated()
+    candidate = Candidate("logit", 1.0, 20, (1200, 3), 0.171234, chosen=True, why="the first <candidate>")
+    chosen = {"link": "logit", "learning_rate": 1.0, "min_rows_in_leaf": 20, "rounds": 2, "refit": True}
+    recipe = {"name": "auto", "chosen": chosen, "tried": 1, "candidates": [asdict(candidate)]}
+    told = replace(facts, summary={**facts.summary, "recipe": recipe, "warnings": ["raise <max_trees>"]})
+    page = render(told)
+    for words in (
+        "Recipe auto",
+        "1,200 + 3",
+        "0.171234",
+        "the first &lt;candidate&gt;",
+        "raise &lt;max_trees&gt;",
+    ):
+        assert words in page
+    assert "Recipe auto: logit link" in card(told)
+    assert "Warning: raise" in card(told)
