@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
@@ -109,13 +108,9 @@ def _stage(stage: ExplainedStage, number: int) -> str:
 
 def _svg(found: Explanation) -> str:
     from mcspark.report.plots.explanation import explanation_steps  # noqa: PLC0415  (slow to import)
-    from mcspark.report.plots.style import styled  # noqa: PLC0415
+    from mcspark.report.svg import drawn  # noqa: PLC0415
 
     if not found.stages:
         raise ContractError("the model changes no score: there is nothing to draw")
     largest = max(range(len(found.stages)), key=lambda i: abs(found.stages[i].after - found.stages[i].before))
-    text = io.StringIO()
-    figure = explanation_steps(found.stages[largest], largest + 1)
-    with styled(salt="mcspark-explanation"):
-        figure.savefig(text, format="svg", metadata={"Date": None}, facecolor="white")
-    return text.getvalue()
+    return drawn(explanation_steps(found.stages[largest], largest + 1), "explanation", background="white")

@@ -6,7 +6,6 @@ from typing import Any
 
 from mcspark.core.baselines import lsboost, mcboost, multiaccuracy, recalibration, squarelev
 from mcspark.core.baselines.method import Method, SignatureCalibrator
-from mcspark.core.baselines.multiaccuracy import MultiaccuracyFit
 from mcspark.core.model.stages import Stages
 
 __all__ = ["BASELINES", "SignatureCalibrator", "calibrator_from_dict"]
@@ -49,7 +48,6 @@ def calibrator_from_dict(method: str, plain: Any, groups: tuple[str, ...]) -> Si
     if method not in BASELINES:
         raise ValueError(f"unknown method {method!r}; known are {', '.join(sorted([*_STAGES, *BASELINES]))}")
     fit = BASELINES[method].from_dict(plain)
-    found = len(fit.coefficient) if isinstance(fit, MultiaccuracyFit) else getattr(fit, "n_groups", None)
-    if found != len(groups):
-        raise ValueError(f"the calibrator is about {found} groups, but {len(groups)} are defined")
+    if fit.n_groups != len(groups):
+        raise ValueError(f"the calibrator is about {fit.n_groups} groups, but {len(groups)} are defined")
     return fit

@@ -6,7 +6,6 @@ comparison is a loop.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from mcspark.ml.fit_summary import FitSummary, trees_of
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.multicalibrator import MulticalibratorModel
-from mcspark.ml.params import CalibratorParams, with_parameters
+from mcspark.ml.params import CalibratorParams, snake, with_parameters
 
 
 class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
@@ -89,7 +88,7 @@ class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
     @classmethod
     def own_params(cls) -> set[str]:
         """Names of the parameters that not every calibrator has."""
-        return {param for param in cls.defaults if param not in CalibratorParams.defaults}
+        return set(cls.defaults) - set(CalibratorParams.defaults)
 
 
 class Uncalibrated(Baseline):
@@ -185,45 +184,38 @@ class SquareLev(Baseline):
     method = "squarelev"
 
 
-_BY_GROUP = {
-    "byGroup": (
-        "a map for each group; a row gets the mean of those of its groups", TypeConverters.toBoolean, False,
-    )
-}  # fmt: skip
-
-
-@with_parameters(_BY_GROUP)
-class Isotonic(Baseline):
-    """Isotonic regression of the labels on the score (see ``core.baselines.recalibration``).
+@with_parameters(
+    {
+        "byGroup": (
+            "a map for each group; a row gets the mean of those of its groups",
+            TypeConverters.toBoolean,
+            False,
+        )
+    }
+)
+class Recalibration(Baseline):
+    """A map of the score, of everybody or for each group (see ``core.baselines.recalibration``).
 
     Parameters
     ----------
     byGroup : bool
     """
+
+
+class Isotonic(Recalibration):
+    """Isotonic regression of the labels on the score."""
 
     method = "isotonic"
 
 
-@with_parameters(_BY_GROUP)
-class Platt(Baseline):
-    """Platt scaling: a line on the scale of log-odds (see ``core.baselines.recalibration``).
-
-    Parameters
-    ----------
-    byGroup : bool
-    """
+class Platt(Recalibration):
+    """Platt scaling: a line on the scale of log-odds."""
 
     method = "platt"
 
 
-@with_parameters(_BY_GROUP)
-class Temperature(Baseline):
-    """Temperature scaling: log-odds times a number (see ``core.baselines.recalibration``).
-
-    Parameters
-    ----------
-    byGroup : bool
-    """
+class Temperature(Recalibration):
+    """Temperature scaling: log-odds times a number."""
 
     method = "temperature"
 
@@ -233,13 +225,3 @@ ESTIMATORS: dict[str, type[Baseline]] = {
     for kind in (Uncalibrated, Multiaccuracy, MCBoost, LSBoost, SquareLev, Isotonic, Platt, Temperature)
 }
 """The baselines by their names in a configuration."""
-
-
-def camel(name: str) -> str:
-    """``max_rounds`` as a parameter of Spark ML is called: ``maxRounds``."""
-    return re.sub("_(.)", lambda found: found[1].upper(), name)
-
-
-def snake(name: str) -> str:
-    """Inverse of :func:`camel`."""
-    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)

@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 
 from mcspark.core.cells.groups import (
     LARGEST_EXACT,
+    LARGEST_WHOLE,
     MAX_GROUPS,
     Category,
     Family,
@@ -335,7 +336,7 @@ def _divided(value: Column, divide_by: float) -> Column:
     low, high = (step * F.lit(top) / F.lit(bottom) for step in (guess, guess + 1))
     exact = guess - (value < low).cast("int") + (value >= high).cast("int")
     found = F.when(F.abs(quotient) < F.lit(LARGEST_EXACT), exact).otherwise(guess)
-    return F.when(F.abs(quotient) < F.lit(2.0**63), found.cast("long"))
+    return F.when(F.abs(quotient) < F.lit(LARGEST_WHOLE), found.cast("long"))
 
 
 def _is_float(kind: DataType | None) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 from mcspark.config import Calibrator
 from mcspark.core.training.recipe import RecipeName
 from mcspark.core.training.training_table import TreeSettings
-from mcspark.ml.baselines import ESTIMATORS, Baseline, camel
+from mcspark.ml.baselines import ESTIMATORS, Baseline
 from mcspark.ml.multicalibrator import Multicalibrator
-from mcspark.ml.params import SEARCHED_PARAMS
+from mcspark.ml.params import SEARCHED_PARAMS, camel
 
 
 def estimator_of(settings: Calibrator) -> Multicalibrator | Baseline:

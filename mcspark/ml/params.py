@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from pyspark.ml.param import Param, Params, TypeConverters
 
+from mcspark.core.training.recipe import SEARCHED
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.converters import above_zero, grids, named, one_of, rounds, whole
 from mcspark.ml.groups import GroupSet
@@ -59,10 +61,17 @@ _TREES: Table = {
 }
 
 
-SEARCHED_PARAMS = {
-    "learning_rate": "learningRate", "link": "link", "rounds": "rounds", "min_rows_in_leaf": "minRowsInLeaf",
-    "refit": "refit",
-}  # fmt: skip
+def camel(name: str) -> str:
+    """``max_rounds`` as a parameter of Spark ML is called: ``maxRounds``."""
+    return re.sub("_(.)", lambda found: found[1].upper(), name)
+
+
+def snake(name: str) -> str:
+    """Inverse of :func:`camel`."""
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+SEARCHED_PARAMS = {name: camel(name) for name in SEARCHED}
 """Settings that the recipe ``auto`` may choose, with their parameters."""
 
 

@@ -70,7 +70,7 @@ def picture(figure: Figure, name: str, words: str) -> Picture:
         Alternative text.
     """
     title = figure.axes[0].get_title(loc="left")
-    root = ET.fromstring(_drawn(figure, name))
+    root = ET.fromstring(drawn(figure, name))
     _tidy(root)
     box = str(root.get("viewBox"))
     whole = ET.Element(
@@ -90,10 +90,11 @@ def picture(figure: Figure, name: str, words: str) -> Picture:
     return Picture(name, title, words, ET.tostring(whole, encoding="unicode"))
 
 
-def _drawn(figure: Figure, name: str) -> str:
+def drawn(figure: Figure, name: str, background: str = "none") -> str:
+    """The figure as an SVG document, the same bytes for the same figure and name."""
     text = io.StringIO()
     with style.styled(salt=f"mcspark-{name}"):
-        figure.savefig(text, format="svg", metadata={"Date": None})
+        figure.savefig(text, format="svg", metadata={"Date": None}, facecolor=background)
     return text.getvalue()
 
 

@@ -6,9 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType
 
+from mcspark.core.cells.groups import NUMBER
 from mcspark.identifiers import quote_identifier
-
-_NUMBER = r"(?i)\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|nan)\s*"
 
 
 def column(name: str) -> Column:
@@ -22,7 +21,7 @@ def as_double(name: str, kind: DataType | None) -> Column:
     Java, and with it Spark, also takes ``45D``, ``1f`` and ``0x1p-2`` for numbers. They are codes.
     """
     value = tried(name, "double")
-    return F.when(column(name).rlike(f"^{_NUMBER}$"), value) if isinstance(kind, StringType) else value
+    return F.when(column(name).rlike(f"^(?i){NUMBER}$"), value) if isinstance(kind, StringType) else value
 
 
 def tried(name: str, kind: str) -> Column:

@@ -54,7 +54,6 @@ class FamilyCodes:
             numbers = column.numbers()
             if family.kind == "divide":
                 whole = divided(numbers, float(family.divide_by or 1))
-                whole = np.where(np.abs(whole) < 2.0**63, whole, np.nan)  # as in Spark, in no group
                 return _looked_up(whole, np.array([float(c) for c in family.categories]))
             return self._of_bins(numbers)
 

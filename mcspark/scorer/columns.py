@@ -17,13 +17,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mcspark.core.cells.groups import NUMBER
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import folded
 
 Kind = Literal["whole", "float", "text", "boolean", "decimal", "date", "null"]
 
-_NUMBER = re.compile(r"(?ai)\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|nan)\s*")
+_NUMBER = re.compile(NUMBER, re.ASCII | re.IGNORECASE)
 _ARROW_WHOLE = {
     "int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 16, "uint16": 32, "uint32": 64,
 }  # fmt: skip

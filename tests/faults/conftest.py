@@ -29,7 +29,7 @@ import pandas as pd
 import pytest
 import structlog
 import yaml
-from harness import QUICK_JAVA
+from harness import QUICK_JAVA, ended_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = ["house", "person"]
@@ -298,14 +298,9 @@ def run_child(
             timeout=timeout,
             **options,
         )
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    summaries, told = lines[0::2], lines[1::2]
-    return Child(
-        done.returncode,
-        [Done(t["exit_code"], s, done.stderr) for s, t in zip(summaries, told, strict=False)],
-        told,
-        done.stderr,
-    )
+    ended = ended_jobs(done.stdout)
+    jobs_done = [Done(told["exit_code"], summary, done.stderr) for summary, told in ended]
+    return Child(done.returncode, jobs_done, [told for _, told in ended], done.stderr)
 
 
 @dataclass(frozen=True)

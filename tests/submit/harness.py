@@ -135,12 +135,16 @@ def submit_jobs(file: Path, *jobs: list[str], fault: str = "none", **options: An
     """
     file.write_text(json.dumps([[str(word) for word in job] for job in jobs]))
     done = submit("tests/faults/child.py", fault, file, **options)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    ended = zip(lines[0::2], lines[1::2], strict=True)
     return [
-        Submitted(json.loads(told)["exit_code"], summary, done.stderr, done.seconds)
-        for summary, told in ended
+        Submitted(told["exit_code"], json.dumps(summary), done.stderr, done.seconds)
+        for summary, told in ended_jobs(done.stdout)
     ]
+
+
+def ended_jobs(stdout: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Of each job that `tests/faults/child.py` ended: its summary, and its exit code and what befell it."""
+    lines = [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
+    return list(zip(lines[0::2], lines[1::2], strict=False))
 
 
 def documented(name: str) -> list[str]:

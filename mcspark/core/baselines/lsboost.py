@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.baselines.method import Method, Setting, Settings, chosen
+from mcspark.core.baselines.method import Method, Setting, Settings, chosen, halves
 from mcspark.core.baselines.plain import MAX_LEVELS, read_int, read_ints
 from mcspark.core.baselines.units import Replayed, Units, group_pairs
 from mcspark.core.baselines.weak_tree import GroupTreeLearner, GroupTrees, Sums, leaf_of
-from mcspark.core.cells.cells import Cells, Role, distinct_signatures
+from mcspark.core.cells.cells import Cells, distinct_signatures
 from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.levels import IntArray, level_of_mean, level_value
 from mcspark.core.model.additive import BoolArray
@@ -206,7 +206,7 @@ _SWEPT = ("depth", "learning_rate", "subsample")
 
 
 def _learn(cells: Cells, settings: Settings) -> LsboostFit:
-    fit, stop = cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
+    fit, stop = halves(cells)
     others = chosen(settings, "learning_rate", "subsample", "seed", "max_rounds", "patience")
     return fit_lsboost(fit, stop, settings["grid"], depth=int(settings.get("depth", 1)), **others)
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.baselines.method import Method, Settings, chosen
+from mcspark.core.baselines.method import Method, Settings, chosen, halves
 from mcspark.core.baselines.plain import MAX_LEVELS, read_int, read_ints
 from mcspark.core.baselines.units import Replayed, Units
-from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.levels import FloatArray, IntArray, level_of_mean, level_value
 from mcspark.core.model.additive import BoolArray
@@ -187,7 +187,7 @@ class _GroupSums:
 
 
 def _learn(cells: Cells, settings: Settings) -> McboostFit:
-    fit, stop = cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
+    fit, stop = halves(cells)
     return fit_mcboost(fit, stop, settings["grid"], **chosen(settings, "max_patches", "patience"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import BoolArray
 
@@ -35,6 +35,19 @@ class SignatureCalibrator(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form."""
+
+
+class FittedBaseline(SignatureCalibrator, Protocol):
+    """A calibrator that knows how many groups it is about."""
+
+    @property
+    def n_groups(self) -> int:
+        """Columns that ``membership`` must have."""
+
+
+def halves(cells: Cells) -> tuple[Cells, Cells]:
+    """The fitting rows, and those that end the learning or choose."""
+    return cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
 
 
 def _no_choice(_: Settings) -> tuple[Setting, ...]:
@@ -66,7 +79,7 @@ class Method:
     name: str
     label: str
     learn: Callable[[Cells, Settings], SignatureCalibrator]
-    from_dict: Callable[[Mapping[str, Any]], SignatureCalibrator]
+    from_dict: Callable[[Mapping[str, Any]], FittedBaseline]
     swept: tuple[Setting, ...] = ((),)
     own: Callable[[Settings], tuple[Setting, ...]] = _no_choice
     by_grid: bool = False

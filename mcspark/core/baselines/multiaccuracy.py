@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.baselines.method import Method, Setting, Settings
+from mcspark.core.baselines.method import Method, Setting, Settings, halves
 from mcspark.core.baselines.plain import read_float, read_floats
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import FloatArray, IntArray
@@ -43,6 +43,11 @@ class MultiaccuracyFit:
     penalty: float
     intercept: float
     coefficient: FloatArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups that it is about."""
+        return len(self.coefficient)
 
     def apply_signatures(
         self, score: FloatArray, signature: IntArray, membership_table: BoolArray
@@ -168,7 +173,7 @@ def _coordinate_descent(
 def _learn(cells: Cells, settings: Settings) -> MultiaccuracyFit:
     if "penalty" in settings:  # nothing is to be chosen
         return multiaccuracy_path(cells.of_role(Role.fit, Role.early_stopping), [settings["penalty"]])[0]
-    fit, stop = cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
+    fit, stop = halves(cells)
     return fit_multiaccuracy(fit, stop, settings.get("penalties", PENALTIES))
 
 

@@ -26,11 +26,9 @@ from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.isotonic import isotonic
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import BoolArray, checked_membership
+from mcspark.core.model.stages import logit, sigmoid
 
 Kind = Literal["isotonic", "platt", "temperature"]
-
-_LEAST = 1e-6
-"""Scores are this far from 0 and 1 on the scale of log-odds."""
 
 _LARGEST = 50.0
 """No slope, and no shift of log-odds, is larger: where labels and scores are separable they have no limit."""
@@ -106,8 +104,7 @@ class LogitFit:
     ) -> FloatArray:
         """Calibrated scores (N,) of scores (N,); ``signature`` (N,) is a row of ``membership_table``."""
         share = _shares(membership_table, self.n_groups, len(self.slope))
-        odds = (share @ self.slope)[signature] * _logit(score) + (share @ self.shift)[signature]
-        return np.asarray(1 / (1 + np.exp(-odds)))
+        return sigmoid((share @ self.slope)[signature] * logit(score) + (share @ self.shift)[signature])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form."""
@@ -155,7 +152,7 @@ def fit_logit(cells: Cells, *, by_group: bool = False, shift: bool = True) -> Lo
     """
     weight, label, score = (_sums(cells, name, by_group=by_group) for name in ("weight", "label", "score"))
     filled = weight > 0
-    odds = _logit(np.where(filled, score / np.where(filled, weight, 1.0), 0.5))
+    odds = logit(np.where(filled, score / np.where(filled, weight, 1.0), 0.5))
     lines = np.tile([1.0, 0.0], (len(weight), 1))
     for _ in range(_STEPS):
         lines = _newton(lines, odds, weight, label, shift=shift)
@@ -168,7 +165,7 @@ def _newton(
     lines: FloatArray, odds: FloatArray, weight: FloatArray, label: FloatArray, *, shift: bool
 ) -> FloatArray:
     """One step towards the highest likelihood, shortened where it would lower it."""
-    mean = 1 / (1 + np.exp(-(lines[:, :1] * odds + lines[:, 1:])))
+    mean = sigmoid(lines[:, :1] * odds + lines[:, 1:])
     residual, spread = label - weight * mean, weight * mean * (1 - mean)
     design = np.stack([odds, np.full_like(odds, float(shift))], axis=2)
     gradient = np.einsum("kb,kbi->ki", residual, design)
@@ -215,11 +212,6 @@ def _checked_maps(n_maps: int, n_groups: int) -> None:
         raise ValueError(
             f"there are {n_maps} maps; one, or {n_groups + 1} for everybody and each group, are due"
         )
-
-
-def _logit(score: FloatArray) -> FloatArray:
-    inside = np.clip(score, _LEAST, 1 - _LEAST)
-    return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
 def _learn(kind: Kind, cells: Cells, settings: Settings) -> IsotonicFit | LogitFit:

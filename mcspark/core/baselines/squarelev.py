@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.baselines.method import Method, Settings, chosen
+from mcspark.core.baselines.method import Method, Settings, chosen, halves
 from mcspark.core.baselines.plain import read_float, read_floats, read_int, read_ints
 from mcspark.core.baselines.score_tree import ScoreTreeLearner, leaf_of
-from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import MAX_VALUE, AdditiveForm, BoolArray
@@ -257,7 +257,7 @@ def _as_tree(feature: IntArray, threshold: FloatArray, value: FloatArray) -> Tre
 
 
 def _learn(cells: Cells, settings: Settings) -> SquarelevFit:
-    fit, stop = cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
+    fit, stop = halves(cells)
     return fit_squarelev(fit, stop, **chosen(settings, "max_rounds", "patience", "min_rows_in_leaf"))
 
 

@@ -48,8 +48,7 @@ def calibration_loss(cells: Cells) -> float | None:
 
 def refinement_loss(cells: Cells) -> float | None:
     """What of the squared loss is left after the best non-decreasing correction: loss − calibration loss."""
-    calibration = calibration_loss(cells)
-    return None if calibration is None else cells.loss() - calibration
+    return min(_isotonic_loss(cells), cells.loss()) if cells.weight.sum() > 0 else None
 
 
 def _isotonic_loss(cells: Cells) -> float:
