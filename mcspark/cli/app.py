@@ -149,12 +149,16 @@ def export(
     table: Annotated[str | None, typer.Option(help="Of SQL: the table of scores and attributes.")] = None,
     key: Annotated[list[str] | None, typer.Option(help="Of SQL: a key column; repeatable.")] = None,
     view: Annotated[str | None, typer.Option(help="Of SQL: the view; TABLE_calibrated if absent.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="The file; the standard output if absent.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
 ) -> None:
-    """Write a model as SQL, tables and one view over yours, or as JSON; to the standard output."""
+    """Write a model as SQL (tables and one view over yours), as JSON, or as an ONNX file."""
     from mcspark.cli import export as exporting  # noqa: PLC0415
 
     def write() -> None:
-        for text in exporting.export(model, to, dialect, table, key or [], view):
+        for text in exporting.export(model, to, dialect, table, key or [], view, output, force=force):
             typer.echo(text)
 
     with_exit_code(write)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from mcspark.cli.files import free_place, written_aside
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import folded
 from mcspark.scorer import Scorer
@@ -38,19 +39,14 @@ def score_file(model: str, source: str, target: str, score: str | None = None, *
     ContractError
         If the model or the rows cannot be read or scored.
     """
-    place = Path(target)
-    if place.exists() and not (force and place.is_file()):
-        raise ConfigurationError(f"{target} exists; name another file, or replace it with --force")
+    place = free_place(target, force=force)
     scorer = Scorer.load(model, score)
     started = time.monotonic()
-    aside = place.with_name(f".{place.name}.part")
     try:
-        rows = _write(scorer, ds.dataset(source, format="parquet"), aside)
-        aside.replace(place)
+        with written_aside(place) as aside:
+            rows = _write(scorer, ds.dataset(source, format="parquet"), aside)
     except (OSError, pa.ArrowException) as error:
         raise ContractError(f"{source}: cannot be scored to {target} ({error})") from error
-    finally:
-        aside.unlink(missing_ok=True)
     return f"{rows:,} rows scored to {target} in {time.monotonic() - started:.1f} s"
 
 

@@ -13,6 +13,7 @@ class Target(str, Enum):
 
     sql = "sql"
     json = "json"
+    onnx = "onnx"
 
 
 class Form(str, Enum):

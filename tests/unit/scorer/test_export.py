@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import sqlglot
 from brute_force import score as brute_force
+from golden_cases import golden
 from make import FOLDER, LINKS, text
 from scorer_models import model, people, write
 
@@ -93,18 +94,20 @@ def test_the_command_writes_statements_and_json(tmp_path):
     assert brute_force(plain, row) == pytest.approx(Scorer.load(folder).score_one(row), abs=1e-12)
     with pytest.raises(ConfigurationError, match="SQL needs --dialect"):
         list(export(folder, Target.sql, None, "people", ["id"], None))
+    file = tmp_path / "calibrator.json"
+    (told,) = export(folder, Target.json, output=str(file))
+    assert json.loads(file.read_text()) == plain
+    assert told == f"{file.stat().st_size:,} bytes written to {file}"
+    with pytest.raises(ConfigurationError, match="exists"):
+        list(export(folder, Target.json, output=str(file)))
+    list(export(folder, Target.json, output=str(file), force=True))
+    with pytest.raises(ConfigurationError, match="no folder"):
+        list(export(folder, Target.json, output=str(tmp_path / "none" / "file")))
 
 
 @pytest.mark.parametrize("name", LINKS)
 def test_golden_cases_are_what_the_script_writes_and_what_the_scorer_computes(name):
-    written = (FOLDER / f"{name}.json").read_text()
-    assert json.loads(written) == json.loads(text(name))
-    golden = json.loads(written)
-    plain = golden["model"]
-    families = {"families": plain["families"], "pairs": plain["intersections"], "dropped": []}
-    stages = [{"link": s.pop("link"), "trees": 0, "form": s} for s in plain["stages"]]
-    stages = Stages.from_dict({"schema": 1, "groups": plain["groups"], "stages": stages})
-    columns = {"scoreCol": plain["score"], "predictionCol": "c"}
-    scorer = Scorer(SavedModel("trees", FittedGroups.from_dict(families), stages, columns, 0, None))
-    found = [scorer.score_one(one["row"]) for one in golden["cases"]]
-    assert np.abs(np.array(found) - [one["expected"] for one in golden["cases"]]).max() <= 1e-12
+    assert json.loads((FOLDER / f"{name}.json").read_text()) == json.loads(text(name))
+    saved, cases = golden(name)
+    found = [Scorer(saved).score_one(one["row"]) for one in cases]
+    assert np.abs(np.array(found) - [one["expected"] for one in cases]).max() <= 1e-12
