@@ -81,7 +81,7 @@ def _columns_of_numbers(model: SavedModel) -> set[str]:
         if family.kind == "value" and family.column in numbers and wrong:
             raise ConfigurationError(
                 f"column {family.column!r} is a number (it is the score, or is cut by bins or divide_by), "
-                f"but has categories that are no doubles, such as {wrong[0]!r}; make them a column of their own"
+                f"but has categories that are no doubles, such as {wrong[0]!r}; make them another column"
             )
     return numbers
 
