@@ -22,6 +22,12 @@ DIALECTS = ("duckdb", "postgres", "spark", "snowflake", "bigquery", "trino", "sq
 SLOTS = 1024
 """A score's slot, ``floor(1024 score)``, is exact; it finds the few bins that a score may be in."""
 
+FAR_ODDS = 700.0
+"""Log-odds beyond which a score is 0 or 1; it is so to 1e-300."""
+
+_SPOKEN = "duckdb"
+"""The dialect that this module writes; sqlglot translates it."""
+
 _ROWS = 500
 _TABLES = {
     "mcspark_category": "family INT, grp INT, word TEXT, number DOUBLE",
@@ -61,7 +67,7 @@ def to_sql(
         raise ConfigurationError(f"unknown dialect {dialect!r}; known are {', '.join(DIALECTS)}")
 
     def written(text: str) -> str:
-        return parse_one(text, dialect="duckdb").sql(dialect=dialect)
+        return text if dialect == _SPOKEN else parse_one(text, dialect=_SPOKEN).sql(dialect=dialect)
 
     query = _query(model, stages, dialect, table, key)
     rows = {name: list(found) for name, found in _rows(model, stages).items()}
@@ -162,14 +168,15 @@ def _of(key: Sequence[str], table: str) -> str:
 
 
 def _stage(s: int, stage: Stage, key: Sequence[str]) -> list[str]:
-    total = "p.base + COALESCE(o.term, 0e0) + COALESCE(c.term, 0e0)"
+    before = "p.f"
+    after = "CASE WHEN q.z < 0e0 THEN 0e0 WHEN q.z > 1e0 THEN 1e0 ELSE q.z END"
     if stage.link == "logit":
         low, high = _literal(LOGIT_EPS), _literal(1 - LOGIT_EPS)
         inner = f"(CASE WHEN p.f < {low} THEN {low} WHEN p.f > {high} THEN {high} ELSE p.f END)"
-        after = f"1e0 / (1e0 + EXP(-(LN({inner} / (1e0 - {inner})) + {total})))"
-    else:
-        sum_ = f"p.f + {total}"
-        after = f"CASE WHEN {sum_} < 0e0 THEN 0e0 WHEN {sum_} > 1e0 THEN 1e0 ELSE {sum_} END"
+        before = f"LN({inner} / (1e0 - {inner}))"
+        # Beyond the largest exponent some engines fail, and do not round to 0 and infinity.
+        far = _literal(FAR_ODDS)
+        after = f"CASE WHEN q.z < -{far} THEN 0e0 WHEN q.z > {far} THEN 1e0 ELSE 1e0 / (1e0 + EXP(-q.z)) END"
     return [
         f"placed{s} AS (SELECT {_of(key, 'r')}, r.f, r.sid, b.bin, b.base FROM rated{s} AS r "
         f"LEFT JOIN mcspark_bin AS b ON b.stage = {s} AND b.slot = FLOOR(r.f * {SLOTS}) "
@@ -178,9 +185,11 @@ def _stage(s: int, stage: Stage, key: Sequence[str]) -> list[str]:
         f"FROM (SELECT DISTINCT sid, bin FROM placed{s}) AS d JOIN members AS m ON m.sid = d.sid "
         f"JOIN mcspark_curve AS v ON v.stage = {s} AND v.grp = m.grp AND v.bin = d.bin "
         "GROUP BY d.sid, d.bin)",
-        f"rated{s + 1} AS (SELECT {_of(key, 'p')}, {after} AS f, p.sid FROM placed{s} AS p "
+        f"moved{s} AS (SELECT {_of(key, 'p')}, p.sid, "
+        f"{before} + p.base + COALESCE(o.term, 0e0) + COALESCE(c.term, 0e0) AS z FROM placed{s} AS p "
         f"LEFT JOIN pairs AS o ON o.sid = p.sid AND o.stage = {s} "
         f"LEFT JOIN curves{s} AS c ON c.sid = p.sid AND c.bin = p.bin)",
+        f"rated{s + 1} AS (SELECT {_of(key, 'q')}, {after} AS f, q.sid FROM moved{s} AS q)",
     ]
 
 
@@ -193,7 +202,7 @@ def _code(i: int, family: Family, model: SavedModel, dialect: str) -> str:
         tree = condition(family, dialect)
         for column in list(tree.find_all(_column_type())):
             column.set("table", _identifier("t"))
-        return f"CASE WHEN {tree.sql(dialect='duckdb', identify=True)} THEN {first} ELSE -1 END"
+        return f"CASE WHEN {tree.sql(dialect=_SPOKEN, identify=True)} THEN {first} ELSE -1 END"
     if family.kind == "bins":
         assert family.bins is not None
         column = f"t.{_quoted(family.column)}"
@@ -216,7 +225,9 @@ def _join(i: int, family: Family) -> str:
     else:
         number = f"CAST({column} AS DOUBLE)"
         top, bottom = map(_literal, decimal_ratio(float(family.divide_by or 1)))
-        guess = f"FLOOR({number} / {_literal(float(family.divide_by or 1))})"
+        # Beyond these bounds some engines fail, and do not round to 0 and infinity.
+        inside = f"CASE WHEN ABS({number}) < 1e-290 THEN 0e0 WHEN ABS({number}) < 1e290 THEN {number} END"
+        guess = f"FLOOR(({inside}) / {_literal(float(family.divide_by or 1))})"
         below = f"CASE WHEN {number} < {guess} * {top} / {bottom} THEN 1 ELSE 0 END"
         above = f"CASE WHEN {number} >= ({guess} + 1) * {top} / {bottom} THEN 1 ELSE 0 END"
         same = f"c{i}.number = {guess} - {below} + {above}"

@@ -50,7 +50,7 @@ class FamilyCodes:
         column = column_of(family.column)
         if family.kind == "value":
             return self._of_values(column)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             numbers = column.numbers()
             if family.kind == "divide":
                 whole = divided(numbers, float(family.divide_by or 1))
