@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.cells.groups import distinct_rows
+from mcspark.core.cells.groups import Family, distinct_rows
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import BoolArray
 from mcspark.core.model.explanation import Explanation, explained
@@ -21,6 +21,7 @@ from mcspark.identifiers import folded
 from mcspark.runtime.untrusted import read_json
 from mcspark.scorer.categories import FamilyCodes
 from mcspark.scorer.columns import Column, column_of
+from mcspark.scorer.one_row import OtherValueError, one_row_code
 
 REMEMBERED = 4096
 """Values of each attribute, and signatures, that are remembered for rows that come one at a time."""
@@ -81,7 +82,7 @@ class Scorer:
         self._first_group = np.cumsum([0, *(len(f.categories) for f in self.groups.families)])
         self._pairs = np.array(self.groups.pairs, dtype=np.int64).reshape(-1, 2)
         families = zip(self._families, self.groups.families, self._layout, strict=True)
-        self._one_row_codes = [(_one_row_code(c, f.columns), f.columns, place) for c, f, place in families]
+        self._one_row_codes = [(_one_row_code(c, f), f.columns, place) for c, f, place in families]
         self._terms = lru_cache(REMEMBERED)(self._terms_of_signature)
 
     @classmethod
@@ -221,9 +222,8 @@ class Scorer:
 
     def _terms_of_signature(self, words: tuple[int, ...]) -> list[tuple[_OneRowStage, IntArray, float]]:
         """By stage, the groups of a signature, and what does not depend on the score."""
-        member = self._members(words)
-        groups = np.flatnonzero(member)
-        return [(stage, groups, stage.offset(member)) for stage in self._stages]
+        groups = np.flatnonzero(self._members(words))
+        return [(stage, groups, stage.offset(groups)) for stage in self._stages]
 
     def _members(self, words: tuple[int, ...]) -> BoolArray:
         """Groups of one signature, shape (G,): :meth:`FittedGroups.membership` without making their names."""
@@ -248,14 +248,25 @@ class Scorer:
         return score
 
 
-def _one_row_code(codes: FamilyCodes, columns: tuple[str, ...]) -> Callable[..., int]:
-    """The code of a family for the values of its columns, remembered; 1, 1.0 and True are three values."""
+def _one_row_code(codes: FamilyCodes, family: Family) -> Callable[..., int]:
+    """The code of a family for the values of its columns; what takes long is remembered."""
+    columns, quick = family.columns, one_row_code(family)
 
+    @lru_cache(REMEMBERED, typed=True)  # 1, 1.0 and True are three values
     def code(*values: Any) -> int:
         row = {name: [value] for name, value in zip(columns, values, strict=True)}
         return int(codes.of(lambda name: column_of(row, name))[0])
 
-    return lru_cache(REMEMBERED, typed=True)(code)
+    if quick is None:
+        return code
+
+    def of(*values: Any) -> int:
+        try:
+            return quick(*values)
+        except OtherValueError:
+            return code(*values)
+
+    return of
 
 
 class _OneRowStage:
@@ -265,13 +276,16 @@ class _OneRowStage:
         form = stage.form
         self._link, self._form = stage.link, form
         self._thresholds, self._base = form.thresholds.tolist(), form.base.tolist()
-        self._first, self._second = form.pairs[:, 0].copy(), form.pairs[:, 1].copy()
+        self._pairs = form.pairs[:, 0] * form.n_groups + form.pairs[:, 1]
 
-    def offset(self, member: BoolArray) -> float:
-        """What members of these groups get at every score; ``member`` has shape (G,)."""
+    def offset(self, groups: IntArray) -> float:
+        """What members of these groups, in increasing order, get at every score."""
         total = float(self._form.constant)
-        for value in self._form.pair_values[member[self._first] & member[self._second]].tolist():
-            total += value
+        if len(self._pairs):
+            wanted = (groups[:, None] * self._form.n_groups + groups).reshape(-1)
+            at = np.minimum(np.searchsorted(self._pairs, wanted), len(self._pairs) - 1)
+            for value in self._form.pair_values[at[self._pairs[at] == wanted]].tolist():
+                total += value
         return total
 
     def apply(self, score: float, groups: IntArray, offset: float) -> float:
