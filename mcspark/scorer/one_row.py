@@ -51,8 +51,8 @@ def one_row_code(family: Family) -> Code | None:
 
 
 def _value_code(family: Family) -> Code:
-    places = {category: place for place, category in enumerate(family.categories, start=1)}
-    kind: type = type(family.categories[0]) if family.categories else str
+    places: dict[Any, int] = {category: place for place, category in enumerate(family.categories, start=1)}
+    kind = type(family.categories[0]) if family.categories else str
 
     def of(value: Any) -> int:
         if type(value) is not kind or (type(value) is int and not -_LIMIT < value < _LIMIT):
