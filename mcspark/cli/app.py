@@ -162,3 +162,23 @@ def export(
             typer.echo(text)
 
     with_exit_code(write)
+
+
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(help="A model's folder, or the manifest of a run.")],
+    b: Annotated[str, typer.Argument(help="The other.")],
+    rows: Annotated[
+        str | None, typer.Option(metavar="PARQUET", help="People to score with both models.")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Column of their score; each model's own if absent.")
+    ] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page here too.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the page that is there.")] = False,
+) -> None:
+    """Say what differs between two models or runs: groups, corrections, metrics, and who moves how far."""
+    from mcspark.cli import diff as comparing  # noqa: PLC0415
+
+    with_exit_code(lambda: typer.echo(comparing.diff(a, b, rows, score, html, as_json=as_json, force=force)))
