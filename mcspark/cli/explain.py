@@ -48,7 +48,8 @@ def explain(
         raise ConfigurationError("give --row '{…}', or --key '{…}' with --input, and not both")
     scorer = Scorer.load(model, score)
     given = _object(row if row is not None else str(key), "--row" if key is None else "--key")
-    found = scorer.explain_one(given if source is None else _row(given, source, scorer.columns))
+    wanted = given if source is None else _row(given, source, scorer.columns)
+    found = scorer.explain_one(wanted, readable=form is not Form.json)
     if form is Form.json:
         return json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
     return _svg(found) if form is Form.svg else _text(found)

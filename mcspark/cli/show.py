@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mcspark.cli.text import text_table
+from mcspark.core.cells.readable import readable_names
 from mcspark.core.metrics.lead import ERROR_NAMES
 from mcspark.errors import ContractError
 from mcspark.report.facts import count, number
@@ -83,6 +84,8 @@ def _model(plain: Any, groups: int) -> str:
         parts.append(_corrections(model, groups))
         pairs = model.pairs().head(groups)
         if len(pairs):
+            names = _names(model)
+            pairs = pairs.assign(**{end: pairs[end].map(names) for end in ("first", "second")})
             rows = pairs[["first", "second", "stage", "correction"]].itertuples(index=False)
             table = text_table(
                 ("group", "and group", "stage", "correction"),
@@ -90,9 +93,16 @@ def _model(plain: Any, groups: int) -> str:
             )
             parts.append(f"Largest pair terms\n{table}")
     if model.fitted.dropped:
-        listed = text_table(("category", "why"), model.fitted.dropped[:groups])
+        words = readable_names(model.fitted.families, [name for name, _ in model.fitted.dropped])
+        listed = text_table(
+            ("category", "why"), [(words[name], why) for name, why in model.fitted.dropped[:groups]]
+        )
         parts.append(f"Categories that are no group ({len(model.fitted.dropped)} in all)\n{listed}")
     return "\n\n".join(parts)
+
+
+def _names(model: MulticalibratorModel) -> dict[str, str]:
+    return readable_names(model.fitted.families, model.fitted.names)
 
 
 def _rounds(fit: FitSummary) -> str:
@@ -138,7 +148,7 @@ def _stages(model: MulticalibratorModel) -> str:
 
 def _corrections(model: MulticalibratorModel, groups: int) -> str:
     every, curves = "(every row)", model.curves()
-    curves["group"] = curves["group"].fillna(every)
+    curves["group"] = curves["group"].map(_names(model)).fillna(every)
     curves["area"] = curves["correction"] * (curves["upper"] - curves["lower"])
     found = curves.groupby(["stage", "group"], sort=False).agg(
         mean=("area", "sum"), least=("correction", "min"), most=("correction", "max")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from mcspark.config.codebook import Entry, Labels, Words, check_codebook, read_codebook
 from mcspark.config.predicates import check_predicate
 from mcspark.config.section import AsTuple, Column, Section, repeated
 from mcspark.identifiers import folded
@@ -47,6 +48,15 @@ class GroupColumn(Section):
     divide_by: float | None = Field(
         None, gt=0, description="Group by floor(column / divide_by), in decimals: 0.6 is six times 0.1."
     )
+    title: Words | None = Field(
+        None, description="What people read for the column; the codebook's, or the column's name if null."
+    )
+    labels: Labels | None = Field(
+        None,
+        description="What people read for a value, such as `1: White`; of bins `'[18,25)': 18 to 24`, of "
+        "divide_by for the quotient. The codebook has the others. Reports, pictures and explanations use "
+        "them; the data keep the ids.",
+    )
 
     @field_validator("divide_by")
     @classmethod
@@ -79,6 +89,11 @@ class Predicate(Section):
 class Groups(Section):
     """Which groups there are."""
 
+    codebook: Annotated[str, AfterValidator(check_codebook)] | None = Field(
+        None,
+        description="Titles and labels of columns: `acs` for the American Community Survey, or a YAML file "
+        "on this machine, `COLUMN: {title: …, labels: {value: …}}`, for a divided column `COLUMN/100`.",
+    )
     min_share: float = Field(
         0.01,
         ge=0,
@@ -108,6 +123,14 @@ class Groups(Section):
         if taken := [p.name for p in predicates if folded(p.name) in columns]:
             raise ValueError(f"names a group {taken[0]!r} like a group column; rename it")
         return predicates
+
+    def words_of(self, column: GroupColumn) -> Entry:
+        """Title and labels of a column: its own before those of the codebook."""
+        by = f"/{column.divide_by:g}" if column.divide_by is not None else ""
+        found = read_codebook(self.codebook).get(f"{column.column}{by}") if self.codebook else None
+        known = found or Entry(title=None, labels=None)
+        labels = {**(known.labels or {}), **(column.labels or {})}
+        return Entry(title=column.title or known.title, labels=labels or None)
 
     @property
     def attribute_columns(self) -> tuple[str, ...]:

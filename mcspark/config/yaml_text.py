@@ -20,7 +20,8 @@ class _Loader(yaml.SafeLoader):
     """The safe loader, refusing repeated keys, with the scalars of YAML 1.2.
 
     YAML 1.1 reads ``01`` as 1, ``no`` as false, ``2026-11-26`` as a date and ``1e-3`` as text; codes with
-    leading zeros, partition values and learning rates need the opposite.
+    leading zeros, partition values and learning rates need the opposite. A key that is a whole
+    number is text.
     """
 
     def compose_scalar_node(self, anchor: dict[str, yaml.Node]) -> yaml.ScalarNode:
@@ -35,6 +36,8 @@ class _Loader(yaml.SafeLoader):
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             mark = key_node.start_mark
+            if key_node.tag == f"{_PREFIX}int" and isinstance(key_node, yaml.ScalarNode):
+                key_node.tag = f"{_PREFIX}str"  # a code that has a label
             if key_node.tag != "tag:yaml.org,2002:str":
                 raise yaml.constructor.ConstructorError(
                     None, None, "a key is not text; put it in quotes", mark
@@ -97,7 +100,8 @@ _Loader.yaml_constructors = _CONSTRUCTORS | {None: yaml.SafeLoader.construct_und
 def parse_yaml(text: str) -> Any:
     """The value of one YAML document; ``ValueError`` with one sentence where it has none.
 
-    Text, whole numbers, numbers, true, false, null, lists and mappings with text keys are known; other tags,
+    Text, whole numbers, numbers, true, false, null, lists and mappings with text keys (of whole
+    numbers, their text) are known; other tags,
     NUL characters and halves of surrogate pairs are refused. So is a document of more than 100,000 values,
     counting those repeated by aliases, or nested more than 50 deep.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,9 +78,10 @@ class GroupSet:
             kind: Kind = (
                 "bins" if spec.bins is not None else "divide" if spec.divide_by is not None else "value"
             )
-            families.append(
-                Family(kind, spec.column, bins=spec.bins, divide_by=spec.divide_by, columns=(spec.column,))
-            )
+            words = section.words_of(spec)
+            labels = tuple(words.labels.items()) if words.labels else None
+            family = Family(kind, spec.column, bins=spec.bins, divide_by=spec.divide_by)
+            families.append(replace(family, columns=(spec.column,), title=words.title, labels=labels))
         for predicate in section.predicates:
             where, columns = check_predicate(predicate.where)
             families.append(

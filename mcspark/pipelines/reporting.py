@@ -12,11 +12,13 @@ from mcspark.config.clashes import card_of
 from mcspark.core.metrics.metrics import Metrics
 from mcspark.data.manifest import versions
 from mcspark.data.sink import Publication
+from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.run import Run
 from mcspark.report.card import card
 from mcspark.report.facts import RunFacts
 from mcspark.report.metrics_table import metrics_frame
+from mcspark.report.names import with_names
 from mcspark.report.page import render
 
 PAGE = re.compile(r"<title>Calibration report [\w-]+</title>")
@@ -55,6 +57,14 @@ def run_facts(
     model: MulticalibratorModel | None = None,
 ) -> RunFacts:
     """All that a report says about this run."""
+    families = GroupSet.from_config(run.config.groups).families
+    facts = _facts(run, summary, measured, model)
+    return with_names(facts, families)
+
+
+def _facts(
+    run: Run, summary: Mapping[str, Any], measured: Mapping[str, Metrics], model: MulticalibratorModel | None
+) -> RunFacts:
     facts = RunFacts(
         summary=redact(dict(summary)),
         metrics=metrics_frame(measured),

@@ -11,6 +11,7 @@ import numpy as np
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import FloatArray, IntArray
+from mcspark.core.cells.readable import readable_names
 from mcspark.core.metrics.score_metrics import SCORE_METRICS
 from mcspark.core.saved import SavedModel
 from mcspark.errors import ContractError
@@ -113,6 +114,12 @@ class Difference:
     levels: tuple[LevelChange, ...] | None
     moves: Moves | None
     notes: tuple[str, ...]
+    names: dict[str, str] = field(default_factory=dict)
+    """What people read for the ids of groups, where a model has titles and labels."""
+
+    def words(self, group: str) -> str:
+        """What people read for a group."""
+        return self.names.get(group, group)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form."""
@@ -139,6 +146,7 @@ def difference(a: Side, b: Side, moves: Moves | None = None, notes: Iterable[str
         tuple(_levels(a.metrics, b.metrics)) if measured else None,  # type: ignore[arg-type]
         moves,
         tuple(notes),
+        {**_names(a), **_names(b)},
     )
 
 
@@ -146,6 +154,13 @@ def _group_names(side: Side) -> tuple[str, ...] | None:
     if side.model:
         return side.model.groups.names
     return tuple(map(str, side.metrics.by_group(side.metrics.last, "share").index)) if side.metrics else None
+
+
+def _names(side: Side) -> dict[str, str]:
+    if side.model is None:
+        return {}
+    names = readable_names(side.model.groups.families, side.model.groups.names)
+    return {name: words for name, words in names.items() if words != name}
 
 
 def change_of_group(model: SavedModel, group: str | None) -> FloatArray:

@@ -36,14 +36,15 @@ def _tables(found: Difference, most: int) -> Iterator[Table]:
     if found.moves:
         yield _bands(found)
         rows = [
-            (name, count(n), f"{mean:+.4f}", _percent(far))
+            (found.words(name), count(n), f"{mean:+.4f}", _percent(far))
             for name, n, mean, far in found.moves.groups[:most]
         ]
         head = ("group", "rows", "mean move", f"moved by more than {FAR:g}")
         yield Table("Groups whose scores move most, B less A", head, tuple(rows))
     if found.curves is not None:
         body = tuple(
-            (c.group, number(c.mean), f"{c.largest:+.4f}", f"{c.at:.2f}") for c in found.curves[: most + 1]
+            (found.words(c.group), number(c.mean), f"{c.largest:+.4f}", f"{c.at:.2f}")
+            for c in found.curves[: most + 1]
         )
         yield Table(
             "Corrections that differ most: what members of one group alone get, B less A",
@@ -57,7 +58,9 @@ def _tables(found: Difference, most: int) -> Iterator[Table]:
         )
         yield Table("Metrics on held-out rows, with 90 % intervals", ("metric", "A", "B", "change"), body)
     if found.levels:
-        body = tuple((c.group or "all rows", number(c.least_move)) for c in found.levels[: most + 1])
+        body = tuple(
+            (found.words(c.group or "all rows"), number(c.least_move)) for c in found.levels[: most + 1]
+        )
         yield Table(
             "By how much the held-out scores of a group have moved on average, at least",
             ("group", "mean move"),
@@ -79,7 +82,7 @@ def sentences(found: Difference) -> list[str]:
         for side, names in (("A", found.groups_of_a), ("B", found.groups_of_b)):
             if names:
                 more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-                said.append(f"Only in {side}: {', '.join(names[:MOST])}{more}.")
+                said.append(f"Only in {side}: {', '.join(map(found.words, names[:MOST]))}{more}.")
     if (moves := found.moves) is not None:
         said.append(
             f"Of {count(moves.rows)} rows, {count(moves.up + moves.down)} move by more than {FAR:g}: "
@@ -112,9 +115,10 @@ def _picture(found: Difference, a: Side, b: Side) -> Picture | None:
         name: tuple(change_of_group(model, None if name == NOBODY else name) for model in models)
         for name in (NOBODY, *names)
     }
+    pairs = {found.words(name): lines for name, lines in pairs.items()}
     words = (
         "Calibrated score less score, over the score, in A (dashed) and in B (solid), of whoever is in no "
-        f"group, and in these alone: {', '.join(names) or 'none'}."
+        f"group, and in these alone: {', '.join(list(pairs)[1:]) or 'none'}."
     )
     return picture(corrections_of_two(pairs), "curves", words)
 

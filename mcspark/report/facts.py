@@ -46,6 +46,8 @@ class RunFacts:
         Points of :func:`mcspark.core.training.training_curve.training_curve`.
     dropped : sequence of (str, str)
         Categories that are no groups, and why.
+    ids : mapping of str to str
+        By the name of a group in all of these, its id in the data, where that is another.
     """
 
     summary: Mapping[str, Any]
@@ -56,6 +58,7 @@ class RunFacts:
     pairs: pd.DataFrame | None = None
     training: pd.DataFrame | None = None
     dropped: Sequence[tuple[str, str]] = ()
+    ids: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> MetricsTable:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mcspark.core.cells.groups import Family, distinct_rows
 from mcspark.core.cells.levels import FloatArray, IntArray
+from mcspark.core.cells.readable import readable_names
 from mcspark.core.model.additive import BoolArray
 from mcspark.core.model.explanation import Explanation, explained
 from mcspark.core.model.stages import Stage, Stages, corrected_one
@@ -107,6 +108,11 @@ class Scorer:
         """The columns that are read: the score, and the attributes of the groups."""
         return (self.score_column, *self.groups.columns)
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What people read for the id of each group, in the order of the groups."""
+        return readable_names(self.groups.families, self.groups.names)
+
     def score(self, table: Any) -> FloatArray:
         """Calibrated scores of the rows of a table.
 
@@ -164,13 +170,15 @@ class Scorer:
             score = stage.apply(score, groups, offset)
         return score
 
-    def explain_one(self, row: Mapping[str, Any]) -> Explanation:
+    def explain_one(self, row: Mapping[str, Any], *, readable: bool = False) -> Explanation:
         """From the score of one row to its calibrated score, step by step.
 
         Parameters
         ----------
         row : mapping of str to value
             As for :meth:`score_one`.
+        readable : bool
+            Call the groups by their titles and labels, where the model has them, and not by their ids.
 
         Raises
         ------
@@ -178,7 +186,8 @@ class Scorer:
             As :meth:`score_one` does, and if the calibrator is not made of trees, which alone has steps.
         """
         score, words = self._score_and_words(row)
-        return explained(self._explicable(), score, self._members(words))
+        names = tuple(self.names.values()) if readable else None
+        return explained(self._explicable(), score, self._members(words), names)
 
     def explain(self, table: Any) -> list[Explanation]:
         """The same for every row of a table of a few; see :meth:`score` and :meth:`explain_one`."""

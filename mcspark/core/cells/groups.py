@@ -49,6 +49,10 @@ class Family:
         The attribute columns that the family reads.
     seen : tuple of str or int
         Every category met when the groups were chosen, groups or not.
+    title : str, optional
+        What people read for the column.
+    labels : tuple of (str, str), optional
+        What people read for a value, by the text that follows :attr:`group_stem` in a group's name.
     """
 
     kind: Kind
@@ -59,6 +63,8 @@ class Family:
     where: str | None = None
     columns: tuple[str, ...] = ()
     seen: tuple[Category, ...] = ()
+    title: str | None = None
+    labels: tuple[tuple[str, str], ...] | None = None
 
     def group_name(self, category: Category) -> str:
         """Name of the group of a category: ``RAC1P=1``, ``AGEP=[18,25)``, ``OCCP/100=47``."""
@@ -67,11 +73,14 @@ class Family:
         if self.kind == "bins":
             assert self.bins is not None
             k = int(category)
-            return f"{self.column}=[{_shortest(self.bins[k])},{_shortest(self.bins[k + 1])})"
-        if self.kind == "divide":
-            assert self.divide_by is not None
-            return f"{self.column}/{_shortest(self.divide_by)}={category}"
-        return f"{self.column}={category}"
+            return f"{self.group_stem}[{_shortest(self.bins[k])},{_shortest(self.bins[k + 1])})"
+        return f"{self.group_stem}{category}"
+
+    @property
+    def group_stem(self) -> str:
+        """What the names of its groups begin with, if it is no predicate: ``RAC1P=``, ``OCCP/100=``."""
+        by = f"/{_shortest(self.divide_by)}" if self.divide_by is not None else ""
+        return f"{self.column}{by}="
 
     @property
     def bits(self) -> int:
@@ -308,6 +317,8 @@ def _family_from_dict(plain: dict[str, Any]) -> Family:
         where=None if plain.get("where") is None else str(plain["where"]),
         columns=tuple(str(c) for c in plain["columns"]),
         seen=seen,
+        title=None if plain.get("title") is None else _words(plain["title"]),
+        labels=_labels(plain.get("labels")),
     )
     wanted = {"bins": family.bins, "divide": family.divide_by, "predicate": family.where}.get(kind, True)
     if wanted is None or (kind == "predicate" and categories != (1,)):
@@ -321,3 +332,15 @@ def _family_from_dict(plain: dict[str, Any]) -> Family:
     ):
         raise ValueError("a bin of a family of groups points outside its edges")
     return family
+
+
+def _labels(plain: Any) -> tuple[tuple[str, str], ...] | None:
+    if plain is None:
+        return None
+    return tuple((_words(value), _words(words)) for value, words in plain)
+
+
+def _words(text: Any) -> str:
+    if not isinstance(text, str) or not text.isprintable():
+        raise ValueError("the words for a group of people are no printable text")
+    return text

@@ -88,7 +88,9 @@ class Explanation:
                 yield {"stage": i, "link": stage.link, **asdict(step)}
 
 
-def explained(stages: Stages, score: float, member: BoolArray) -> Explanation:
+def explained(
+    stages: Stages, score: float, member: BoolArray, names: tuple[str, ...] | None = None
+) -> Explanation:
     """Explain one row.
 
     Parameters
@@ -98,13 +100,16 @@ def explained(stages: Stages, score: float, member: BoolArray) -> Explanation:
         In [0, 1].
     member : ndarray of bool, shape (G,)
         The groups of the row.
+    names : tuple of str, optional
+        What the groups are called; their ids if absent.
     """
+    names = names or stages.groups
     current, found = score, []
     for stage in stages.stages:
-        one = _explained(stage, current, member, stages.groups)
+        one = _explained(stage, current, member, names)
         found.append(one)
         current = one.after
-    inside = tuple(name for name, is_in in zip(stages.groups, member.tolist(), strict=True) if is_in)
+    inside = tuple(name for name, is_in in zip(names, member.tolist(), strict=True) if is_in)
     return Explanation(score, current, inside, tuple(found))
 
 

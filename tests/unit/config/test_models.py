@@ -28,7 +28,9 @@ def test_defaults():
         "label": "label", "weight": None, "dedupe": None, "csv": None,
     }  # fmt: skip
     assert plain["attributes"][0]["on_unmatched"] == "unknown"
-    assert plain["groups"] == {"min_share": 0.01, "columns": [], "predicates": [], "intersections": 1}
+    assert plain["groups"] == {
+        "codebook": None, "min_share": 0.01, "columns": [], "predicates": [], "intersections": 1,
+    }  # fmt: skip
     assert plain["split"] == {"test": 0.4, "early_stopping": 0.3, "seed": 7, "column": None}
     calibrator = {k: v for k, v in plain["calibrator"].items() if not isinstance(v, dict)}
     assert calibrator == {

@@ -172,7 +172,7 @@ def test_secrets_are_not_shown(file):
         (b"text", "holds a single value, not sections of key: value lines"),
         (b"gate:\ngate:\n", "the key 'gate' stands twice; keep one of the two (line 2, column 1)"),
         (b"split:\n  seed: 1\n  seed: 2\n", "the key 'seed' stands twice; keep one of the two (line 3"),
-        (b"1: x\n", "a key is not text; put it in quotes (line 1, column 1)"),
+        (b"1.5: x\n", "a key is not text; put it in quotes (line 1, column 1)"),
         (b"a: [1\n", "is not usable YAML: while parsing a flow sequence, expected ',' or ']'"),
         (b"a: 1\n---\nb: 2\n", "expected a single document in the stream, but found another"),
         (b"a: !!python/object/apply:os.getcwd []\n", "could not determine a constructor for the tag"),
