@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from harness import QUICK_JAVA
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
         "spark.master": "local[2]",
         "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": QUICK_JAVA,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",

@@ -31,6 +31,8 @@ import structlog
 import yaml
 from harness import QUICK_JAVA, ended_jobs
 
+from tests.tiny import tiny_tables
+
 ROOT = Path(__file__).resolve().parents[2]
 KEY = ["house", "person"]
 OLD_DAY = "2026-11-25"
@@ -233,7 +235,8 @@ def ready(spark: Any, people: pd.DataFrame, tmp_path_factory: Any) -> Path:
     world.write("scored", people[SCORED])
     world.write("attributes", people[ATTRIBUTES])
     small_model(spark, people).save(str(root / "model"))
-    assert world.run().exit_code == 0
+    with tiny_tables(spark):
+        assert world.run().exit_code == 0
     for table in ("calibrated", "calibrated_rejected"):
         shutil.copytree(world.out / table / f"ds={DAY}", world.out / table / f"ds={OLD_DAY}")
     return root
@@ -244,7 +247,8 @@ def world(spark: Any, ready: Path, tmp_path: Path) -> Iterator[World]:
     """A copy to break."""
     shutil.copytree(ready, tmp_path / "world")
     before = _caches(spark)  # Delta keeps one of each table that an earlier test has looked at
-    yield World(spark, tmp_path / "world")
+    with tiny_tables(spark):
+        yield World(spark, tmp_path / "world")
     assert _caches(spark) <= before, "a cache was left behind"
     assert not spark.catalog.listTables(), "a view was left behind"
 

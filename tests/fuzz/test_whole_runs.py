@@ -32,6 +32,8 @@ from pairs import pair
 from refusals import refusals
 from shapes import DAY, Pair
 
+from tests.tiny import tiny_tables
+
 FIRST = int(os.environ.get("MCSPARK_FUZZ_FROM", "0"))
 PAIRS = min(int(os.environ.get("MCSPARK_FUZZ", "25")), 2000)
 DOCUMENTED = (0, 2, 3, 4)
@@ -69,17 +71,8 @@ def calibrate(config: Path) -> Done:
 @pytest.fixture(scope="module")
 def session(spark: Any) -> Iterator[Any]:
     """Spark, set up for tables of a few dozen rows."""
-    settings = {
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-    }
-    before = {key: spark.conf.get(key) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key, value in before.items():
-        spark.conf.set(key, value)
+    with tiny_tables(spark):
+        yield spark
 
 
 @pytest.fixture(scope="module")
