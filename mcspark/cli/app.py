@@ -18,7 +18,6 @@ from mcspark.errors import McsparkError
 app = typer.Typer(
     no_args_is_help=True,
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Multicalibrated scores for every group. Jobs run through spark-submit: --master, --conf KEY=VALUE "
     "and --submit '...' go to it, everything else to the job.",
@@ -108,6 +107,22 @@ def show(
     from mcspark.cli.show import shown  # noqa: PLC0415
 
     with_exit_code(lambda: typer.echo(shown(path, groups)))
+
+
+@app.command()
+def report(
+    run: Annotated[str, typer.Argument(help="The manifest of a run, a JSON file.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The HTML file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+) -> None:
+    """Draw the report of a run again, from its manifest, its metrics table and its model; needs no Spark."""
+    from mcspark.cli.report import draw_again  # noqa: PLC0415
+
+    def draw() -> None:
+        for line in draw_again(run, output, force=force):
+            typer.echo(line)
+
+    with_exit_code(draw)
 
 
 @app.command(name="score-local")

@@ -7,22 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from mcspark.cli.files import free_place, written_aside
+from mcspark.cli.left import json_object, metrics_at
 from mcspark.cli.text import text_table
 from mcspark.errors import ContractError, McsparkError
 from mcspark.report.difference import Difference, Moves, Side, difference, moves_of_rows
 from mcspark.report.difference_page import html, sentences, tables
 from mcspark.report.metrics_table import MetricsTable
-from mcspark.runtime.untrusted import read_json
 from mcspark.scorer import Scorer
 from mcspark.scorer.scoring import read_model
 
 ROWS_AT_ONCE = 2**18
-_MAX_BYTES = 64 * 1024 * 1024
 
 
 def diff(
@@ -77,7 +75,7 @@ def _side(path: str, letter: str) -> tuple[Side, Path | None, list[str]]:
     if place.suffix != ".json" or place.name == "model.json":
         folder = place.parent if place.name == "model.json" else place
         return Side(path, read_model(place), _metrics_of_maker(folder)), folder.resolve(), []
-    manifest = _object(place)
+    manifest = json_object(place)
     if not isinstance(manifest.get("run_id"), str):
         raise ContractError(f"{path}: neither a model's folder nor the manifest of a run (no run_id)")
     named = manifest.get("paths")
@@ -87,41 +85,19 @@ def _side(path: str, letter: str) -> tuple[Side, Path | None, list[str]]:
         model = read_model(folder) if paths.get("model") else None
     except ContractError as error:
         notes.append(f"The model of {letter} is left out: {error}.")
-    metrics = _read_metrics(paths.get("metrics"))
+    metrics = metrics_at(paths.get("metrics"))
     if metrics is None:
         where = paths.get("metrics")
         notes.append(f"The metrics of {letter} are left out: {f'{where} is not here' if where else 'none'}.")
     return Side(f"run {manifest['run_id']}", model, metrics), folder.resolve() if model else None, notes
 
 
-def _object(place: Path) -> dict[str, Any]:
-    try:
-        if place.stat().st_size > _MAX_BYTES:
-            raise ValueError(f"larger than {_MAX_BYTES} bytes")
-        plain = read_json(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ContractError(f"{place}: no readable manifest or model ({error})") from error
-    if not isinstance(plain, dict):
-        raise ContractError(f"{place}: no manifest and no model; it is no JSON object")
-    return plain
-
-
 def _metrics_of_maker(folder: Path) -> MetricsTable | None:
     """The metrics of the run that has made a model, where its folder says which they are."""
     try:
-        return _read_metrics(_object(folder / "run.json").get("metrics"))
+        return metrics_at(json_object(folder / "run.json").get("metrics"))
     except ContractError:
         return None
-
-
-def _read_metrics(path: Any) -> MetricsTable | None:
-    place = Path(str(path or "").removeprefix("file:"))
-    if not path or not place.exists():
-        return None
-    try:
-        return MetricsTable(pd.read_parquet(place))
-    except (OSError, ValueError) as error:
-        raise ContractError(f"{place}: no metrics table of mcspark ({error})") from error
 
 
 def _moves(a: Side, b: Side, rows: str, score: str | None) -> Moves:

@@ -60,6 +60,19 @@ class Evaluation(Section):
     )
 
 
+MAX_TOLD = 10_000
+
+
+def _check_told(text: str) -> str:
+    if not text.strip() or len(text) > MAX_TOLD or not all(c.isprintable() or c in "\n\t" for c in text):
+        raise ValueError(f"must be 1 to {MAX_TOLD} printable characters, in as many lines as you like")
+    return text.strip()
+
+
+Told = Annotated[str, AfterValidator(_check_told)]
+"""Words for the readers of a report."""
+
+
 class Model(Section):
     """Where the fitted calibrator is kept."""
 
@@ -70,6 +83,10 @@ class Report(Section):
     """Where the report goes."""
 
     path: Written = Field(description="HTML file of the report.")
+    owner: Told | None = Field(None, description="Who answers for the scores; told in report and model card.")
+    intended_use: Told | None = Field(None, description="What the scores are for, and what they are not for.")
+    licence: Told | None = Field(None, description="Under what terms model and scores may be used.")
+    notes: Told | None = Field(None, description="Whatever else a reader should know; lines are kept.")
 
 
 class CompareOutput(Section):

@@ -60,6 +60,13 @@ class RunFacts:
     dropped: Sequence[tuple[str, str]] = ()
     ids: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def about(self) -> dict[str, str]:
+        """What the configuration says of owner, intended use, licence and notes."""
+        told = self.configuration.get("report") or {}
+        keys = ("owner", "intended_use", "licence", "notes")
+        return {key.replace("_", " ").capitalize(): told[key] for key in keys if told.get(key)}
+
     @cached_property
     def table(self) -> MetricsTable:
         """The metrics, to look things up in."""

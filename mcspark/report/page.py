@@ -12,6 +12,7 @@ import structlog
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mcspark.report.definitions import DEFINITIONS
+from mcspark.report.download import metrics_address
 from mcspark.report.drift import DriftRow, drift_rows
 from mcspark.report.facts import RunFacts, count, number
 
@@ -48,6 +49,7 @@ def render(facts: RunFacts) -> str:
             orders=[(n, words.format(error=facts.error_name)) for n, words, _ in _ORDERS if n in groups],
             n_groups=len(groups),
             definitions=DEFINITIONS,
+            csv=metrics_address(facts),
         )
     )
 

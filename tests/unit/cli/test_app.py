@@ -78,3 +78,9 @@ def test_what_the_user_can_act_on_is_one_message_and_its_code(run, monkeypatch):
     done, _ = run("show", "/nowhere")
     assert done.exit_code == 3
     assert "nothing is there" in done.stderr
+
+
+def test_the_shell_completes_commands():
+    words = {"_MCSPARK_COMPLETE": "complete_bash", "COMP_WORDS": "mcspark sco", "COMP_CWORD": "1"}
+    done = CliRunner().invoke(module.app, [], prog_name="mcspark", env=words)
+    assert done.stdout.split() == ["score", "score-local"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import io
 import os
 import re
 import subprocess
@@ -12,6 +14,7 @@ from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from report_runs import GROUPS, audited, calibrated, drifted, rare
 
@@ -82,7 +85,7 @@ def test_another_process_makes_the_same_bytes(page):
 def test_the_page_stands_alone(page):
     outline = Outline(page)
     assert outline.tags["script"] == outline.tags["link"] == outline.tags["img"] == 0
-    assert all(link.startswith(("#", "data:image/png;base64,")) for link in outline.links)
+    assert all(link.startswith(("#", "data:image/png;base64,", "data:text/csv;")) for link in outline.links)
     assert not re.search(r"url\((?!#)", page)
     assert "@import" not in page
     assert not [name for name, n in Counter(outline.ids).items() if n > 1]
@@ -370,3 +373,32 @@ def test_the_recipe_and_a_cap_that_was_reached_are_told():
         assert words in page
     assert "Recipe auto: logit link" in card(told)
     assert "Warning: raise" in card(told)
+
+
+def test_the_metrics_can_be_downloaded_from_the_page_as_csv():
+    facts = replace(calibrated(), ids={GROUPS[0]: "=cmd|' /C calc'!A0"})
+    (link,) = [link for link in Outline(render(facts)).links if link.startswith("data:text/csv")]
+    text = base64.b64decode(link.partition("base64,")[2]).decode("utf-8-sig")
+    table = pd.read_csv(io.StringIO(text), float_precision="round_trip")
+    assert list(table) == ["split", "stage", "metric", "group", "levels", "value", "name"]
+    assert len(table) == facts.metrics["level"].isna().sum()
+    found = table[(table["metric"] == "mc_error") & (table["stage"] == "after") & (table["levels"] == 20)]
+    assert found["value"].tolist() == [facts.table.value("after", "mc_error", 20)]
+    assert set(table.loc[table["name"] == GROUPS[0], "group"]) == {"'=cmd|' /C calc'!A0"}
+    assert "level" not in list(table)
+
+
+def test_owner_use_licence_and_notes_are_told_as_text():
+    told = {"path": "r.html", "owner": "Scores <b>team</b>", "intended_use": "To *rank*, not to refuse.",
+            "licence": None, "notes": "one\n<script>two</script>"}  # fmt: skip
+    facts = replace(calibrated(), configuration={"report": told})
+    page = render(facts)
+    outline = Outline(page)
+    assert "about" in outline.ids
+    assert "Scores <b>team</b>" in "".join(outline.text)
+    assert "Licence" not in page
+    assert outline.tags["script"] == outline.tags["b"] == 0
+    text = card(facts)
+    assert r"Intended use: To \*rank\*, not to refuse." in text
+    assert r"Notes: one \<script\>two" in text
+    assert 'id="about"' not in render(calibrated())

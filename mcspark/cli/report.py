@@ -1,0 +1,102 @@
+"""The report of a run, drawn again from what it has left on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mcspark.cli.files import free_place, written_aside
+from mcspark.cli.left import json_object, local_place, metrics_at
+from mcspark.core.model.stages import Stages
+from mcspark.errors import ContractError
+from mcspark.report.facts import RunFacts
+from mcspark.report.names import with_names
+from mcspark.report.page import render
+from mcspark.scorer.scoring import read_model
+
+_NOT_SUMMARY = ("configuration", "configuration_hash", "versions", "schema_version", "job", "seconds")
+
+
+def draw_again(run: str, output: str, *, force: bool = False) -> Iterator[str]:
+    """Write the page, and say what is left out of it.
+
+    Parameters
+    ----------
+    run : str
+        The manifest.
+    output : str
+        The page.
+    force : bool
+        Replace it.
+
+    Raises
+    ------
+    ConfigurationError
+        If the page is there, or its folder is not.
+    ContractError
+        If it is no manifest, or its metrics are not on this machine.
+    """
+    place = free_place(output, force=force)
+    manifest = json_object(Path(run.removeprefix("file:")))
+    if not isinstance(manifest.get("run_id"), str) or not isinstance(manifest.get("configuration"), dict):
+        raise ContractError(f"{run}: not the manifest of a run; it has no run_id and configuration")
+    paths = manifest.get("paths") if isinstance(manifest.get("paths"), dict) else None
+    metrics = metrics_at((paths or {}).get("metrics"))
+    if metrics is None:
+        raise ContractError(
+            f"{run}: its metrics, {(paths or {}).get('metrics') or 'none'}, are not on this machine; "
+            "copy them to where the manifest says, or change paths.metrics"
+        )
+    facts, notes = _with_model(
+        RunFacts(
+            summary={key: value for key, value in manifest.items() if key not in _NOT_SUMMARY},
+            metrics=metrics.frame,
+            configuration=manifest["configuration"],
+            versions=manifest.get("versions") or {},
+        ),
+        local_place((paths or {}).get("model")),
+    )
+    try:
+        page = render(_named(facts))
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise ContractError(f"{run}: not a manifest that a report can be drawn from ({error})") from error
+    with written_aside(place) as aside:
+        aside.write_text(page, encoding="utf-8")
+    yield f"The report of run {manifest['run_id']} is in {output}."
+    yield from notes
+
+
+def _with_model(facts: RunFacts, folder: Path | None) -> tuple[RunFacts, list[str]]:
+    """Curves and pairs, if the model is here and is still this run's."""
+    if folder is None:
+        return facts, []
+    from mcspark.ml.curves import curves_frame, pairs_frame  # noqa: PLC0415  (slow to import)
+
+    try:
+        model = read_model(folder)
+        maker = json_object(folder / "run.json").get("run_id")
+    except ContractError as error:
+        return facts, [f"Left out, what the calibrator does: {error}."]
+    if maker != facts.summary["run_id"]:
+        return facts, [f"Left out, what the calibrator does: the model in {folder} is of run {maker} by now."]
+    facts = replace(facts, dropped=model.groups.dropped)
+    if isinstance(model.calibrator, Stages) and model.calibrator.stages:
+        stages = model.calibrator
+        facts = replace(facts, curves=curves_frame(stages), pairs=pairs_frame(stages))
+        return facts, ["Left out, the loss as trees were added: no run leaves that."]
+    return facts, []
+
+
+def _named(facts: RunFacts) -> RunFacts:
+    """Names that people read, as far as the configuration still gives them."""
+    from mcspark.ml.groups import GroupSet  # noqa: PLC0415  (slow to import)
+
+    groups: Any = facts.configuration.get("groups") or {}
+    try:
+        return with_names(facts, GroupSet.from_config(groups).families)
+    except (ValidationError, ValueError):
+        return facts
