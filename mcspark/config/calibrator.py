@@ -85,10 +85,10 @@ class Calibrator(Section):
 
     method: Method = Field("trees", description="Method; none ships the score as it is.")
     recipe: Literal["auto", "paper"] = Field(
-        "paper",
-        description="How the trees are grown. auto chooses link, learning_rate, min_rows_in_leaf, rounds "
-        "and refit by the early-stopping loss, except those that are set; paper takes them as they stand. "
-        "With training: rows, auto is paper.",
+        "auto",
+        description="How the trees are grown. auto chooses link, learning_rate, min_rows_in_leaf, "
+        "early_stopping_rounds, rounds and refit by the rows and their early-stopping loss, except those "
+        "that are set; paper takes them as they stand. With training: rows, auto is paper.",
     )
     learning_rate: float = Field(0.1, gt=0, le=1, description="Shrinkage of each tree.")
     feature_fraction: float = Field(1.0, gt=0, le=1, description="Share of the features each tree may use.")

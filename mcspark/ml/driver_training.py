@@ -75,7 +75,9 @@ class DriverTrainer:
         held_out = _data(lightgbm, table, table.stop, common, learn)
         booster = lightgbm.train(
             common, learn, settings.max_trees, valid_sets=[held_out],
-            callbacks=[*watch, lightgbm.early_stopping(settings.early_stopping_rounds, verbose=False)],
+            callbacks=[*watch, lightgbm.early_stopping(
+                settings.early_stopping_rounds, verbose=False, min_delta=table.min_improvement
+            )],
         )  # fmt: skip
         return str(booster.model_to_string(num_iteration=booster.best_iteration))
 

@@ -40,7 +40,6 @@ def _trees(c: Calibrator) -> Multicalibrator:
         recipe=recipe_of(c),
         featureFraction=c.feature_fraction,
         maxTrees=c.max_trees,
-        earlyStoppingRounds=c.early_stopping_rounds,
         engine=c.engine,
         seed=c.seed,
         timeoutSeconds=float(c.timeout_seconds),

@@ -53,9 +53,9 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
     predictionCol : str
         Column that the model adds, default ``calibrated_score``.
     recipe : str
-        ``paper`` takes the settings below as they stand; ``auto`` chooses link, learningRate, minRowsInLeaf,
-        rounds and refit by the early-stopping loss, except those that are set
-        (:mod:`mcspark.core.training.recipe`).
+        ``auto`` chooses link, learningRate, minRowsInLeaf, earlyStoppingRounds, rounds and refit by the rows
+        and their early-stopping loss, except those that are set (:mod:`mcspark.core.training.recipe`);
+        ``paper`` takes the settings below as they stand.
     learningRate, featureFraction, maxTrees, earlyStoppingRounds, link, minRowsInLeaf, seed
         See :class:`mcspark.core.training.training_table.TreeSettings`.
     rounds : str or int
@@ -89,7 +89,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         weightCol: str | None = None,
         splitCol: str = "split",
         predictionCol: str = "calibrated_score",
-        recipe: str = "paper",
+        recipe: str = "auto",
         learningRate: float = 0.1,
         featureFraction: float = 1.0,
         maxTrees: int = 5000,

@@ -30,10 +30,10 @@ _SHARED: Table = {
 
 _TREES: Table = {
     "recipe": (
-        "auto: link, learningRate, minRowsInLeaf, rounds and refit are chosen by the early-stopping loss, "
-        "except those that are set; paper: they are taken as they stand",
+        "auto: link, learningRate, minRowsInLeaf, earlyStoppingRounds, rounds and refit are chosen by the "
+        "rows and their early-stopping loss, except those that are set; paper: they are taken as they stand",
         one_of("auto", "paper"),
-        "paper",
+        "auto",
     ),
     "learningRate": ("shrinkage of each tree, in (0, 1]", above_zero(1), 0.1),
     "featureFraction": ("share of the features each tree may use, in (0, 1]", above_zero(1), 1.0),

@@ -131,6 +131,7 @@ def new_estimator(table: TrainingTable, settings: TreeSettings) -> Any:
     )
     if table.stop.any():
         estimator.setValidationIndicatorCol("stop").setEarlyStoppingRound(settings.early_stopping_rounds)
+        estimator.setImprovementTolerance(float(table.min_improvement))
     return estimator.setInitScoreCol("offset") if table.offset is not None else estimator
 
 

@@ -16,6 +16,8 @@ import yaml
 from conftest import DAG_ID, DAY, HOME, ROOT, airflow, documented
 
 KEY = ["SERIALNO", "SPORDER"]
+PAPER = {"recipe": "paper", "learning_rate": 0.3}
+"""The trees of the tests' figures."""
 NEIGHBOUR = "2026-11-25"
 
 
@@ -50,7 +52,7 @@ def place(shared_data, project_bin, tmp_path_factory) -> Path:
             "min_share": 0.05,
             "columns": [{"column": "SEX"}, {"column": "AGEP", "bins": [0, 30, 50, 120]}, {"column": "SCHL"}],
         },
-        "calibrator": {"learning_rate": 0.3, "max_trees": 30, "early_stopping_rounds": 10, "score_bins": 30},
+        "calibrator": {**PAPER, "max_trees": 30, "early_stopping_rounds": 10, "score_bins": 30},
         "evaluation": {"levels": [10, 20], "draws": 20},
         "output": {"path": str(folder / "calibrated")},
         "model": {"path": str(folder / "model")},

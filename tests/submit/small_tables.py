@@ -10,7 +10,9 @@ import yaml
 
 KEY = ["SERIALNO", "SPORDER"]
 
-CALIBRATOR = {"learning_rate": 0.3, "max_trees": 15, "early_stopping_rounds": 5, "score_bins": 20}
+CALIBRATOR = {
+    "recipe": "paper", "learning_rate": 0.3, "max_trees": 15, "early_stopping_rounds": 5, "score_bins": 20,
+}  # fmt: skip
 
 
 def write_tables(folder: Path, people: pd.DataFrame, files: int = 1) -> None:

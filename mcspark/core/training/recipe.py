@@ -1,10 +1,14 @@
 """How the trees are grown: the paper's settings, or settings chosen by the early-stopping loss.
 
-The choice is a coordinate search from cheap settings. Candidates differ in one setting from the best so far,
-have one round each, and are compared on the early-stopping cells, pair by pair: a candidate replaces the best
-only if it lowers the loss by more than the standard error of the difference. So among settings that the rows
-cannot tell apart the earlier one is chosen, and the search begins with the simplest and cheapest: the logit
-link at learning rate 1, which needs about a tenth of the trees of the paper's rate.
+The choice begins with what suits the rows: the logit link for labels of 0 and 1, else the identity link; a
+learning rate of 1 for many rows, which needs an eighth of the trees of the paper's rate, else of 0.3, where a
+whole step of a noisy leaf costs more than it saves. Where there is room under the cost of the paper's fit, a
+coordinate search goes on from there. Candidates have one round each and are compared on the early-stopping
+cells, pair by pair: a candidate replaces the best only if it lowers the loss by more than the standard error
+of the difference, so among settings that the rows cannot tell apart the earlier one is chosen.
+
+A further round stays only if it gains more than the first one's gain is known to: what is less is not worth a
+stage, and the trees of such rounds, all of whose splits are near the noise, move large groups by chance.
 """
 
 from __future__ import annotations
@@ -13,8 +17,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.cells import Cells, Role, effective_rows
 from mcspark.core.cells.levels import FloatArray
+from mcspark.core.metrics.noise import has_binary_labels
 from mcspark.core.model.stages import Link, Stages
 from mcspark.core.training.rounds import (
     StagesFit,
@@ -29,29 +34,39 @@ from mcspark.core.training.training_table import Train, TreeSettings, lighter
 
 RecipeName = Literal["auto", "paper"]
 
-SEARCHED = ("link", "learning_rate", "min_rows_in_leaf", "rounds", "refit")
+SEARCHED = ("link", "learning_rate", "min_rows_in_leaf", "early_stopping_rounds", "rounds", "refit")
 """Settings that the recipe ``auto`` chooses, unless they are given."""
 
-FREE_WORK = 100_000_000
-"""Most cells times trees of a search beyond its first candidate, some seconds: where one fit costs more by
-itself, the first candidate that gains is chosen."""
+MANY_ROWS = 50_000
+"""Effective rows from which a learning rate of 1 loses nothing."""
+
+FREE_WORK = 20_000_000
+"""Most cells times trees of a search beyond its first candidate, about two seconds: where one fit costs more
+by itself, the rows are many enough for the first candidate."""
 
 MOST_FITS = 2.0
-"""Most trees of the search and of growing them again, as a multiple of those that the paper's rate needs."""
+"""Most that learning may cost as a multiple of the paper's settings: search, trees grown again, and the
+further round that tells whether the loss is saturated."""
 
-SMALL_WORK = 10_000_000
-"""Cells times trees that a search may cost whatever a fit costs, about a second."""
+TREE_COST: Mapping[Link, float] = {"identity": 1.0, "logit": 2.0}
+"""What a tree costs, in trees of the identity link: cross-entropy takes exponentials and logarithms."""
 
-_PAPERS_RATE = 0.1
+FIXED_COST = 50.0
+"""What an ensemble costs beside its trees, in the same unit."""
+
+SHORT_PATIENCE = 25
+"""Trees without a lower early-stopping loss before an ensemble ends, at rates above the paper's: each of them
+learns more."""
+
+_SLOWER = 0.8
+"""A tenth of the rate takes eight times the trees, not ten: the early-stopping loss turns sooner."""
 
 _STEPS: tuple[Mapping[str, Any], ...] = (
+    {"learning_rate": 1.0},
     {"link": "identity"},
     {"min_rows_in_leaf": 100},
-    {"learning_rate": 0.3},
-    {"link": "identity", "learning_rate": 0.3, "min_rows_in_leaf": TreeSettings().min_rows_in_leaf},
 )
-"""What is changed of the best so far, cheap settings first. The last are the paper's at three times its rate,
-which costs a third: so where they are affordable, nothing is chosen that is worse than they are."""
+"""What is changed of the best so far, cheap settings first."""
 
 
 @dataclass(frozen=True)
@@ -191,15 +206,10 @@ def fit_auto(
         Hears of the rounds of the chosen settings after the first.
     tried : callable
     """
-    start = replace(
-        settings,
-        link=settings.link if "link" in given else "logit",
-        learning_rate=settings.learning_rate if "learning_rate" in given else 1.0,
-        refit=False,
-    )
     count: int | Literal["auto"] = rounds if "rounds" in given else "auto"
     wants_refit = settings.refit if "refit" in given else True
     cells = learned_from(cells)
+    start = _start(cells, replace(settings, refit=False), given)
     if not both_parts(cells):
         nothing = StagesFit(Stages((), cells.groups), (), ())
         return RecipeFit(nothing, start, Recipe.of("auto", start, nothing))
@@ -208,7 +218,8 @@ def fit_auto(
     best = next(trial for trial in trials if trial.best)
     fit = best.fit
     if best.gains:
-        fit = fit_stages(cells, best.settings, search, count, told, begun=fit)
+        least = fit.rounds[0].noise if count == "auto" else 0.0
+        fit = fit_stages(cells, best.settings, search, count, told, begun=fit, least=least)
     elif fit.stages.stages:
         fit = replace(
             fit, stages=Stages((), cells.groups), texts=(), rounds=(replace(fit.rounds[0], kept=False),)
@@ -276,7 +287,7 @@ def _search(
         settings = replace(best.settings, **{key: value for key, value in step.items() if key not in given})
         if any(settings == known.settings for known in trials):
             continue
-        if best.gains and not budget.allows(best, settings):
+        if not budget.allows(best, settings):
             continue
         other = trial(settings)
         budget.spend(other)
@@ -292,23 +303,61 @@ def _search(
     return trials
 
 
+def _with_patience(settings: TreeSettings, given: Collection[str]) -> TreeSettings:
+    """Patience that becomes the learning rate, unless it is given."""
+    if "early_stopping_rounds" in given:
+        return settings
+    patience = min(round(SHORT_PATIENCE / settings.learning_rate), TreeSettings().early_stopping_rounds)
+    return replace(settings, early_stopping_rounds=patience)
+
+
 class _Budget:
-    """Whether a search may go on: see :data:`FREE_WORK`, :data:`SMALL_WORK` and :data:`MOST_FITS`."""
+    """Whether a search may go on: see :data:`FREE_WORK` and :data:`MOST_FITS`."""
 
     def __init__(self, cells: int, first: _Trial) -> None:
-        s = first.settings
         self._cells = cells
-        self._spent = 0
-        paper = min(first.trees * max(s.learning_rate / _PAPERS_RATE, 1.0), s.max_trees)
-        self._most = MOST_FITS * (paper + s.early_stopping_rounds)
+        self._spent = 0.0
+        paper = TreeSettings(max_trees=first.settings.max_trees)
+        self._most = MOST_FITS * (_cost(paper, _trees(first, paper)) + _cost(paper, 1))
         self.spend(first)
 
     def spend(self, trial: _Trial) -> None:
-        self._spent += trial.trees + trial.settings.early_stopping_rounds
+        self._spent += _cost(trial.settings, trial.trees)
 
     def allows(self, best: _Trial, settings: TreeSettings) -> bool:
-        """Whether a fit with these settings, and growing its trees again, is expected to fit in."""
-        trees = best.trees * max(best.settings.learning_rate / settings.learning_rate, 1.0)
-        one = min(trees, settings.max_trees) + settings.early_stopping_rounds
-        work = (self._spent + one) * self._cells
-        return work <= SMALL_WORK or (work <= FREE_WORK and self._spent + 2 * one <= self._most)
+        """Whether a fit with these settings, and all that is grown after the search, should fit in."""
+        one = _cost(settings, _trees(best, settings))
+        # The dearest of what may be chosen is grown again, and two rounds more are tried of it.
+        after = max(
+            TREE_COST[s.link] * _trees(best, s) + FIXED_COST + 2 * _cost(s, 1)
+            for s in (best.settings, settings)
+        )
+        within = self._spent + one + after <= self._most
+        return within and (self._spent + one) * self._cells <= FREE_WORK
+
+
+def _start(cells: Cells, settings: TreeSettings, given: Collection[str]) -> TreeSettings:
+    """The first candidate: see the head of this module."""
+    if not len(cells):
+        return settings
+    rows = float(effective_rows(cells.weight.sum(), cells.weight_sq.sum(), cells.n.sum()))
+    found: dict[str, Any] = {
+        "link": "logit" if has_binary_labels(cells) else "identity",
+        "learning_rate": 1.0 if rows >= MANY_ROWS else 0.3,
+    }
+    settings = replace(settings, **{key: value for key, value in found.items() if key not in given})
+    if "early_stopping_rounds" in given or settings.learning_rate <= TreeSettings().learning_rate:
+        return settings
+    patience = min(SHORT_PATIENCE, settings.early_stopping_rounds)
+    return replace(settings, early_stopping_rounds=patience, least_gain=1.0)
+
+
+def _trees(known: _Trial, settings: TreeSettings) -> float:
+    """Trees that a fit with these settings is expected to need."""
+    slower = _SLOWER * known.settings.learning_rate / settings.learning_rate
+    return min(known.trees * max(slower, 1.0), settings.max_trees)
+
+
+def _cost(settings: TreeSettings, trees: float) -> float:
+    """Cost of one early-stopped ensemble, in trees of the identity link."""
+    return TREE_COST[settings.link] * (trees + settings.early_stopping_rounds) + FIXED_COST

@@ -98,6 +98,7 @@ def fit_stages(
     rounds: int | Literal["auto"] = 1,
     told: Told = lambda *_: None,
     begun: StagesFit | None = None,
+    least: float = 0.0,
 ) -> StagesFit:
     """Fit a calibrator on the ``fit`` cells, each round stopped and judged on the ``early_stopping`` cells.
 
@@ -112,6 +113,8 @@ def fit_stages(
     told : callable
     begun : StagesFit, optional
         Stages on these cells to go on from; they count as rounds.
+    least : float
+        Gain that a round needs in any case to be kept.
     """
     cells = learned_from(cells)
     if not both_parts(cells):
@@ -125,7 +128,7 @@ def fit_stages(
         stage, text = _one_round(cells, state, settings, train, first=not stages.stages)
         after = SignatureScorer(Stages((stage,), cells.groups), cells.membership)(state, cells.signature)
         result = judge(cells.of_role(Role.early_stopping), *_stopping(cells, state, after), stage.trees)
-        kept = result.gain > (result.noise if rounds == "auto" else 0.0)
+        kept = result.gain > max(result.noise if rounds == "auto" else 0.0, least)
         capped = stage.trees + settings.early_stopping_rounds > settings.max_trees
         log.append(replace(result, kept=kept, capped=capped))
         told(len(log), log[-1])

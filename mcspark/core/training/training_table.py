@@ -55,6 +55,10 @@ class TreeSettings:
     seed : int
     refit : bool
         Grow the trees again, as many as the early-stopping rows chose, on those rows too.
+    least_gain : float
+        What ``early_stopping_rounds`` trees must lower the early-stopping loss by, as a multiple of what one
+        number fitted to those rows would lower it by chance. Without it the loss of a few rows may creep down
+        for thousands of trees.
     """
 
     learning_rate: float = 0.1
@@ -65,6 +69,7 @@ class TreeSettings:
     min_rows_in_leaf: int = 20
     seed: int = 1
     refit: bool = False
+    least_gain: float = 0.0
 
     @property
     def objective(self) -> str:
@@ -105,6 +110,8 @@ class TrainingTable:
         Weight of a cell here over its weight in the table.
     place_of_bin : ndarray of int, optional
         Place of each score bin, in the first round.
+    min_improvement : float
+        Least by which the mean loss of the ``stop`` cells must fall to count as lower.
     """
 
     place: IntArray
@@ -118,6 +125,7 @@ class TrainingTable:
     rows: FloatArray
     unit: float
     place_of_bin: IntArray | None = None
+    min_improvement: float = 0.0
 
 
 Train = Callable[[TrainingTable, TreeSettings], str]
@@ -160,7 +168,21 @@ def training_table(cells: Cells, state: FloatArray, place: IntArray, settings: T
         min_weight_in_leaf=settings.min_rows_in_leaf * curvature,
         rows=rows,
         unit=float(scale),
+        min_improvement=settings.least_gain * _gain_by_chance(cells, state, settings.link),
     )
+
+
+def _gain_by_chance(cells: Cells, state: FloatArray, link: Link) -> float:
+    """What one number fitted to the early-stopping rows lowers their mean loss by, if it should be zero."""
+    stop = cells.role == Role.early_stopping
+    if not stop.any():
+        return 0.0
+    weight = cells.weight[stop].sum()
+    rows = float(effective_rows(weight, cells.weight_sq[stop].sum(), cells.n[stop].sum()))
+    if link == "logit":
+        return 0.5 / rows
+    square = cells.label_sq - 2 * state * cells.label + state**2 * cells.weight
+    return float(square[stop].sum() / weight / rows)
 
 
 def rows_of_weight(cells: Cells) -> float:

@@ -34,7 +34,7 @@ def test_defaults():
     assert plain["split"] == {"test": 0.4, "early_stopping": 0.3, "seed": 7, "column": None}
     calibrator = {k: v for k, v in plain["calibrator"].items() if not isinstance(v, dict)}
     assert calibrator == {
-        "method": "trees", "recipe": "paper", "learning_rate": 0.1, "feature_fraction": 1.0,
+        "method": "trees", "recipe": "auto", "learning_rate": 0.1, "feature_fraction": 1.0,
         "max_trees": 5000, "early_stopping_rounds": 50, "link": "identity", "rounds": 1,
         "training": "cells", "score_bins": 255,
         "min_rows_in_leaf": 20, "seed": 1, "refit": False, "timeout_seconds": 3600, "engine": "auto",

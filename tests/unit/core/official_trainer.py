@@ -47,7 +47,10 @@ def train_official(table: TrainingTable, settings: TreeSettings) -> tuple[lgb.Bo
 
     train = data(~stop)
     held_out = [data(stop, train)] if stop.any() else []
-    patience = [lgb.early_stopping(settings.early_stopping_rounds, verbose=False)] if stop.any() else []
+    patience = (
+        [lgb.early_stopping(settings.early_stopping_rounds, verbose=False, min_delta=table.min_improvement)]
+        if stop.any() else []
+    )  # fmt: skip
     booster = lgb.train(
         parameters,
         train,

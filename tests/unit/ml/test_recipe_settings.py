@@ -15,7 +15,10 @@ from mcspark.ml.fit_summary import FitSummary
 from mcspark.ml.methods import estimator_of, given
 from mcspark.ml.params import SEARCHED_PARAMS
 
-KEYS = {"link": "logit", "learning_rate": 0.25, "min_rows_in_leaf": 30, "rounds": "auto", "refit": True}
+KEYS = {
+    "link": "logit", "learning_rate": 0.25, "min_rows_in_leaf": 30, "early_stopping_rounds": 9,
+    "rounds": "auto", "refit": True,
+}  # fmt: skip
 NONE = Stages((), ("a",))
 CANDIDATE = Candidate("logit", 1.0, 20, (12, 3), 0.17, chosen=True, why="the first candidate")
 SUMMARY = FitSummary(
