@@ -44,7 +44,9 @@ def calibrated(tables, tmp_path_factory) -> dict[str, tuple[Path, Submitted]]:
     runs = {}
     for which in PYTHONS:
         folder = tmp_path_factory.mktemp(which)
-        learning: dict[str, Any] = {"engine": "lightgbm", "max_trees": 60, "learning_rate": 0.1, "rounds": 2}
+        learning: dict[str, Any] = {
+            "recipe": "paper", "engine": "lightgbm", "max_trees": 60, "learning_rate": 0.1, "rounds": 2,
+        }  # fmt: skip
         runs[which] = folder, run("calibrate", which, write_config(folder, tables, calibrator=learning))
     return runs
 

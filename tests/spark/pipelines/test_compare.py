@@ -39,7 +39,7 @@ def plain_config(folder, **compare):
             "columns": [{"column": "SEX"}, {"column": "AGEP", "bins": [0, 30, 60, 120]}],
         },
         "evaluation": {"levels": [10, 20]},
-        "calibrator": {"max_trees": 60, "learning_rate": 0.3, "score_bins": 40},
+        "calibrator": {"recipe": "paper", "max_trees": 60, "learning_rate": 0.3, "score_bins": 40},
         "compare": {
             "task": "first", "tasks": [{"name": "second", **tables("second")}], "partitions": 3,
             "sweep": "none", "methods": METHODS, "engine": "lightgbm",

@@ -75,6 +75,18 @@ def test_the_first_candidate_suits_the_labels_and_the_number_of_rows(rows, label
     assert (first.link, first.learning_rate) == (link, rate)
 
 
+def test_rows_of_unequal_weight_count_as_fewer():
+    score, truth, member, _ = drawn(70_000, 1, shift=0.1)
+    label = (np.random.default_rng(2).random(70_000) < truth).astype(float)
+    role = np.random.default_rng(3).choice(2, 70_000)
+    rates = []
+    for weight in (np.full(70_000, 73.0), np.random.default_rng(4).exponential(73.0, 70_000)):  # half as many
+        cells = Cells.from_rows(score, label, member, bins=BINS, role=role, weight=weight)
+        found = fit_auto(cells, TreeSettings(max_trees=5), official)
+        rates.append(found.recipe.candidates[0].learning_rate)
+    assert rates == [1.0, 0.3]
+
+
 def test_a_later_candidate_is_chosen_only_beyond_the_noise_of_the_difference(cells, monkeypatch):
     monkeypatch.setattr("mcspark.core.training.recipe.MOST_FITS", 10.0)
     _, *others = fit_auto(cells, TreeSettings(), official).recipe.candidates
