@@ -18,6 +18,7 @@ _CONFIGURATION: dict[str, Any] = {
     "scored.path": f"{FOLDER}/scored",
     "scored.key": "[SERIALNO, SPORDER]",
     "attributes": f"[{{path: {FOLDER}/attributes, key: [SERIALNO, SPORDER]}}]",
+    "groups.codebook": "acs",
     "groups.columns": GROUPS,
     "calibrator.link": "logit",
     "output.path": f"{FOLDER}/calibrated",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from mcspark.core.cells.groups import Family
 from mcspark.errors import ContractError
 from mcspark.report.metrics_table import MetricsTable
 from mcspark.runtime.untrusted import read_json
@@ -41,3 +42,13 @@ def metrics_at(path: Any) -> MetricsTable | None:
 def local_place(path: Any) -> Path | None:
     """A path of this machine, with or without ``file:``; None for none."""
     return Path(str(path).removeprefix("file:")) if path else None
+
+
+def families_of(configuration: Any) -> tuple[Family, ...]:
+    """The groups of a run, with titles and labels; none where its configuration is not to be had any more."""
+    from mcspark.ml.groups import GroupSet  # noqa: PLC0415  (slow to import)
+
+    try:
+        return GroupSet.from_config(configuration["groups"]).families
+    except (TypeError, KeyError, ValueError):  # pydantic's error is a ValueError
+        return ()

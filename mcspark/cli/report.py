@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from mcspark.cli.files import free_place, written_aside
-from mcspark.cli.left import json_object, local_place, metrics_at
+from mcspark.cli.left import families_of, json_object, local_place, metrics_at
 from mcspark.core.model.stages import Stages
 from mcspark.errors import ContractError
 from mcspark.report.facts import RunFacts
@@ -61,7 +58,7 @@ def draw_again(run: str, output: str, *, force: bool = False) -> Iterator[str]:
         local_place((paths or {}).get("model")),
     )
     try:
-        page = render(_named(facts))
+        page = render(with_names(facts, families_of(facts.configuration)))
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise ContractError(f"{run}: not a manifest that a report can be drawn from ({error})") from error
     with written_aside(place) as aside:
@@ -89,14 +86,3 @@ def _with_model(facts: RunFacts, folder: Path | None) -> tuple[RunFacts, list[st
         facts = replace(facts, curves=curves_frame(stages), pairs=pairs_frame(stages))
         return facts, ["Left out, the loss as trees were added: no run leaves that."]
     return facts, []
-
-
-def _named(facts: RunFacts) -> RunFacts:
-    """Names that people read, as far as the configuration still gives them."""
-    from mcspark.ml.groups import GroupSet  # noqa: PLC0415  (slow to import)
-
-    groups: Any = facts.configuration.get("groups") or {}
-    try:
-        return with_names(facts, GroupSet.from_config(groups).families)
-    except (ValidationError, ValueError):
-        return facts

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from mcspark.cli.left import families_of
 from mcspark.cli.text import text_table
+from mcspark.core.cells.groups import Family
 from mcspark.core.cells.readable import readable_names
 from mcspark.core.metrics.lead import ERROR_NAMES
 from mcspark.errors import ContractError
@@ -179,7 +181,7 @@ def _manifest(plain: Any) -> str:
         )
     parts += [f"Warning: {warning}" for warning in plain.get("warnings") or ()]
     if metrics := plain.get("metrics"):
-        parts.append(_summary(metrics, plain.get("lead") or {}))
+        parts.append(_summary(metrics, plain.get("lead") or {}, families_of(plain.get("configuration"))))
     if paths := plain.get("paths"):
         parts.append("Paths\n" + "\n".join(f"{name}: {place}" for name, place in paths.items()))
     if seconds := plain.get("seconds"):
@@ -191,7 +193,9 @@ def _manifest(plain: Any) -> str:
     return "\n\n".join(parts)
 
 
-def _summary(metrics: Mapping[str, Any], lead: Mapping[str, Any]) -> str:
+def _summary(metrics: Mapping[str, Any], lead: Mapping[str, Any], families: Sequence[Family]) -> str:
+    worst = {str(e["worst_group"]) for found in metrics.values() for e in found["by_level"].values()}
+    names = readable_names(families, sorted(worst))
     blind = lead.get("blind") or {}
     rows = []
     for stage, found in metrics.items():
@@ -200,7 +204,7 @@ def _summary(metrics: Mapping[str, Any], lead: Mapping[str, Any]) -> str:
                 (
                     stage, f"{m} (blind)" if m in blind else m, number(level["mc_error"]),
                     number(level["noise_floor"]),
-                    number(level.get("p_value"), 3), str(level["worst_group"]),
+                    number(level.get("p_value"), 3), names[str(level["worst_group"])],
                 )
             )  # fmt: skip
     lines = [

@@ -122,6 +122,20 @@ def test_a_manifest(tmp_path):
         assert word in text
 
 
+def test_the_worst_group_of_a_manifest_is_called_by_its_label(tmp_path):
+    level = {"mc_error": 0.1, "noise_floor": 0.0, "worst_group": "SEX=2", "p_value": 0.5}
+    metrics = {"before": {"worst_group_smece": 0.1, "loss": 0.2, "by_level": {"20": level}}}
+    groups = {"columns": [{"column": "SEX", "title": "Sex", "labels": {"2": "Women"}}]}
+    plain = {"run_id": "r", "job": "audit", "status": "ok", "metrics": metrics}
+    for configuration, words in (
+        ({"groups": groups}, "Sex: Women"),
+        ({"groups": 3}, "SEX=2"),
+        (None, "SEX=2"),
+    ):
+        (tmp_path / "run.json").write_text(json.dumps({**plain, "configuration": configuration}))
+        assert words in shown(str(tmp_path / "run.json"))
+
+
 @pytest.mark.parametrize("content", ["{}", "[1]", "nonsense", '{"run_id": 1}'])
 def test_other_files_are_refused(tmp_path, content):
     path = tmp_path / "other.json"
