@@ -55,8 +55,8 @@ FIXED_COST = 50.0
 """What an ensemble costs beside its trees, in the same unit."""
 
 SHORT_PATIENCE = 25
-"""Trees without a lower early-stopping loss before an ensemble ends, at rates above the paper's: each of them
-learns more."""
+"""Trees without a lower early-stopping loss before an ensemble ends: at learning rate 1, where each learns
+more, and in further rounds, most of which gain nothing."""
 
 _SLOWER = 0.8
 """A tenth of the rate takes eight times the trees, not ten: the early-stopping loss turns sooner."""
@@ -216,10 +216,10 @@ def fit_auto(
     search = search or train
     trials = _search(cells, start, search, count, given, tried)
     best = next(trial for trial in trials if trial.best)
-    fit = best.fit
+    fit, further = best.fit, _with_patience(best.settings, given, short=True)
     if best.gains:
         least = fit.rounds[0].noise if count == "auto" else 0.0
-        fit = fit_stages(cells, best.settings, search, count, told, begun=fit, least=least)
+        fit = fit_stages(cells, further, search, count, told, begun=fit, least=least)
     elif fit.stages.stages:
         fit = replace(
             fit, stages=Stages((), cells.groups), texts=(), rounds=(replace(fit.rounds[0], kept=False),)
@@ -228,9 +228,10 @@ def fit_auto(
     if fit.stages.stages:
         again = refitted(cells, fit, best.settings, train) if wants_refit else fit
         if search is not train and not again.refitted:
-            again = fit_stages(cells, best.settings, train, len(fit.stages.stages))
+            first = fit_stages(cells, best.settings, train)
+            again = fit_stages(cells, further, train, len(fit.stages.stages), begun=first)
         fit = again
-    settings = replace(best.settings, refit=wants_refit)
+    settings = replace(further, refit=wants_refit)
     return RecipeFit(fit, settings, Recipe.of("auto", settings, fit, candidates))
 
 
@@ -285,6 +286,7 @@ def _search(
     trials, budget = [best], _Budget(len(lighter(cells)), best)
     for step in _STEPS:
         settings = replace(best.settings, **{key: value for key, value in step.items() if key not in given})
+        settings = _with_patience(settings, given)
         if any(settings == known.settings for known in trials):
             continue
         if not budget.allows(best, settings):
@@ -301,14 +303,6 @@ def _search(
             other.why = f"not lower than the best beyond noise: {words}"
         tried(other.candidate())
     return trials
-
-
-def _with_patience(settings: TreeSettings, given: Collection[str]) -> TreeSettings:
-    """Patience that becomes the learning rate, unless it is given."""
-    if "early_stopping_rounds" in given:
-        return settings
-    patience = min(round(SHORT_PATIENCE / settings.learning_rate), TreeSettings().early_stopping_rounds)
-    return replace(settings, early_stopping_rounds=patience)
 
 
 class _Budget:
@@ -346,9 +340,16 @@ def _start(cells: Cells, settings: TreeSettings, given: Collection[str]) -> Tree
         "learning_rate": 1.0 if rows >= MANY_ROWS else 0.3,
     }
     settings = replace(settings, **{key: value for key, value in found.items() if key not in given})
-    if "early_stopping_rounds" in given or settings.learning_rate <= TreeSettings().learning_rate:
+    return _with_patience(settings, given)
+
+
+def _with_patience(settings: TreeSettings, given: Collection[str], *, short: bool = False) -> TreeSettings:
+    """Patience that becomes the learning rate, unless it is given."""
+    if "early_stopping_rounds" in given:
         return settings
-    patience = min(SHORT_PATIENCE, settings.early_stopping_rounds)
+    patience = TreeSettings().early_stopping_rounds
+    if short or settings.learning_rate == 1:
+        patience = SHORT_PATIENCE
     return replace(settings, early_stopping_rounds=patience, least_gain=1.0)
 
 
