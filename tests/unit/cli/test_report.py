@@ -10,11 +10,20 @@ import pytest
 from report_runs import GROUPS, calibrated
 from scorer_models import form, model, write
 
+from mcspark.cli import report as module
 from mcspark.cli.report import draw_again
 from mcspark.core.cells.groups import Family, FittedGroups
 from mcspark.core.model.stages import Stage, Stages
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.report import page as page_module
 from mcspark.report.page import render
+from mcspark.report.pictures import SECTIONS
+
+
+@pytest.fixture(autouse=True)
+def without_pictures(monkeypatch):
+    """Drawing takes seconds, and other tests look at the pictures."""
+    monkeypatch.setattr(page_module, "_drawn", lambda facts: ({name: [] for name in SECTIONS}, None))
 
 
 def run_of(tmp_path, **paths):
@@ -44,7 +53,9 @@ def test_the_page_is_that_of_the_run(tmp_path):
         list(draw_again(run, str(tmp_path / "again.html")))
 
 
-def test_what_the_calibrator_does_is_drawn_while_the_model_is_of_that_run(tmp_path):
+def test_what_the_calibrator_does_is_drawn_while_the_model_is_of_that_run(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(module, "render", lambda facts: drawn.append(facts) or "page")
     families = [Family("predicate", name, (1,), where="`a` = 1", columns=("a",)) for name in GROUPS]
     groups = FittedGroups(tuple(families))
     stage = Stage("identity", form(len(GROUPS), 9, np.random.default_rng(1)), 3)
@@ -52,14 +63,16 @@ def test_what_the_calibrator_does_is_drawn_while_the_model_is_of_that_run(tmp_pa
     folder = write(saved, tmp_path)
     facts, _, run = run_of(tmp_path, model=str(folder))
     page = tmp_path / "again.html"
-    for maker, said, drawn in (
+    for maker, said, known in (
         ("calibrate-20261128T010203Z-ffffffff", "is of run calibrate-20261128T010203Z-ffffffff", False),
         (facts.summary["run_id"], "the loss as trees were added", True),
     ):
         (folder / "run.json").write_text(json.dumps({"run_id": maker}))
         told = list(draw_again(run, str(page), force=True))
         assert said in told[1]
-        assert ('id="corrections"' in page.read_text()) is drawn
+        assert (drawn[-1].curves is not None) is known
+    assert set(drawn[-1].curves["group"].dropna()) == set(GROUPS)
+    assert len(drawn[-1].pairs) == len(stage.form.pairs)
 
 
 def test_labels_come_from_the_configuration_of_the_run(tmp_path):

@@ -12,9 +12,11 @@ from mcspark.cli.explain import explain
 from mcspark.cli.show import shown
 from mcspark.cli.text import Form
 from mcspark.core.cells.groups import Family, FittedGroups
+from mcspark.report import page as page_module
 from mcspark.report.facts import RunFacts
 from mcspark.report.names import with_names
 from mcspark.report.page import render
+from mcspark.report.pictures import SECTIONS
 from mcspark.scorer import Scorer
 
 RACE = Family("value", "RAC1P", title="Race", labels=(("1", "<b>White</b>"), ("3", "Other")))
@@ -33,12 +35,16 @@ def renamed() -> RunFacts:
     )  # fmt: skip
 
 
-def test_the_report_calls_groups_by_their_labels_and_lists_their_ids():
+def test_the_report_calls_groups_by_their_labels_and_lists_their_ids(monkeypatch):
+    # Drawing takes seconds, and other tests look at the pictures.
+    monkeypatch.setattr(page_module, "_drawn", lambda facts: ({name: [] for name in SECTIONS}, None))
     plain, named = renamed(), with_names(renamed(), [RACE])
     assert plain.table.worst_first()[0] == "RAC1P=1"
     assert named.table.worst_first()[0] == "Race: <b>White</b>"
     assert named.ids == {"Race: <b>White</b>": "RAC1P=1", "Race: Other": "RAC1P=3"}
     assert named.dropped == [("Race: Other", "too small")]
+    assert "Race: <b>White</b>" in set(named.curves["group"])
+    assert not {"RAC1P=1"} & {*named.curves["group"], *named.pairs["first"], *named.pairs["second"]}
     page = render(named)
     assert "Race: &lt;b&gt;White&lt;/b&gt;" in page
     assert "<b>White" not in page

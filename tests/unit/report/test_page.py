@@ -19,9 +19,11 @@ import pytest
 from report_runs import GROUPS, audited, calibrated, drifted, rare
 
 from mcspark.core.training.recipe import Candidate
+from mcspark.report import page as page_module
 from mcspark.report.card import card
 from mcspark.report.facts import count, number
 from mcspark.report.page import render
+from mcspark.report.pictures import SECTIONS
 
 SUM = """
 import hashlib, sys
@@ -375,7 +377,8 @@ def test_the_recipe_and_a_cap_that_was_reached_are_told():
     assert "Warning: raise" in card(told)
 
 
-def test_the_metrics_can_be_downloaded_from_the_page_as_csv():
+def test_the_metrics_can_be_downloaded_from_the_page_as_csv(monkeypatch):
+    monkeypatch.setattr(page_module, "_drawn", lambda facts: ({name: [] for name in SECTIONS}, None))
     facts = replace(calibrated(), ids={GROUPS[0]: "=cmd|' /C calc'!A0"})
     (link,) = [link for link in Outline(render(facts)).links if link.startswith("data:text/csv")]
     text = base64.b64decode(link.partition("base64,")[2]).decode("utf-8-sig")
@@ -388,7 +391,8 @@ def test_the_metrics_can_be_downloaded_from_the_page_as_csv():
     assert "level" not in list(table)
 
 
-def test_owner_use_licence_and_notes_are_told_as_text():
+def test_owner_use_licence_and_notes_are_told_as_text(monkeypatch):
+    monkeypatch.setattr(page_module, "_drawn", lambda facts: ({name: [] for name in SECTIONS}, None))
     told = {"path": "r.html", "owner": "Scores <b>team</b>", "intended_use": "To *rank*, not to refuse.",
             "licence": None, "notes": "one\n<script>two</script>"}  # fmt: skip
     facts = replace(calibrated(), configuration={"report": told})
