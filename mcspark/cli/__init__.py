@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mcspark.cli.jobs import audit, benchmark, calibrate, check, compare, score
+from mcspark.cli.jobs import audit, backfill, benchmark, calibrate, check, compare, score
 from mcspark.cli.prepare import prepare_acs
 
-__all__ = ["audit", "benchmark", "calibrate", "check", "compare", "main", "prepare_acs", "score"]
+__all__ = ["audit", "backfill", "benchmark", "calibrate", "check", "compare", "main", "prepare_acs", "score"]
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ def _add_jobs(*names: str) -> None:
         app.command(name=name, help=summary, context_settings=_PASSED_ON)(_job_command(name))
 
 
-_add_jobs("check", "calibrate", "score", "audit", "compare", "prepare-acs", "benchmark")
+_add_jobs("check", "calibrate", "score", "audit", "backfill", "compare", "prepare-acs", "benchmark")
 
 
 @app.command()

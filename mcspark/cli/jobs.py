@@ -96,6 +96,51 @@ def audit(
     _run("audit", log_format, _loader(config, set_ or (), *NEEDS["audit"]), body)
 
 
+class DailyJob(str, Enum):
+    """A job that can be run for one day after the other."""
+
+    score = "score"
+    audit = "audit"
+    calibrate = "calibrate"
+
+
+@app.command()
+def backfill(
+    *,
+    config: ConfigOption = None,
+    first: Annotated[str, typer.Option("--from", metavar="DAY", help="First day, such as 2026-08-01.")],
+    last: Annotated[str, typer.Option("--to", metavar="DAY", help="Last day, included.")],
+    job: Annotated[DailyJob, typer.Option(help="The job.")] = DailyJob.score,
+    key: Annotated[str, typer.Option(help="Partition column of the days.")] = "ds",
+    again: Annotated[
+        bool, typer.Option("--again", help="Also days published by this configuration from this input.")
+    ] = False,
+    set_: SetOption = None,
+    log_format: LogOption = LogFormat.text,
+) -> None:
+    """Run a job for each day of a range in one session; run again, it goes on with the days that are left.
+
+    A day is set as output.partition.ds and scored.partition.ds; {ds} in a --set stands for it.
+    """
+    from mcspark.config import load_config  # noqa: PLC0415
+    from mcspark.pipelines import audit, backfill, calibrate, score  # noqa: PLC0415
+    from mcspark.pipelines.run import new_run_id  # noqa: PLC0415
+    from mcspark.runtime.logs import configure_logs  # noqa: PLC0415
+
+    bodies = {"score": score.score, "audit": audit.audit, "calibrate": calibrate.calibrate}
+    run_id = new_run_id("backfill")
+    configure_logs(log_format.value, run_id=run_id)
+    backfill.backfill(
+        job.value,
+        run_id,
+        lambda: backfill.days_between(first, last),
+        lambda day: load_config(config, backfill.overrides_of(day, key, set_ or ()), needs=NEEDS[job.value]),
+        bodies[job.value],
+        engine=calibrate.engine if job is DailyJob.calibrate else None,
+        again=again,
+    )
+
+
 @app.command()
 def compare(
     config: ConfigOption = None, set_: SetOption = None, log_format: LogOption = LogFormat.text

@@ -14,18 +14,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from mcspark.config import redact
+from mcspark.data.manifest_form import MAX_BYTES, SCHEMA_VERSION, parse_manifest
 from mcspark.errors import ContractError
-from mcspark.identifiers import check_run_id
 from mcspark.runtime.files import Files, beside, leaf
-from mcspark.runtime.untrusted import read_json
-
-SCHEMA_VERSION = 1
-_MAX_BYTES = 16 * 1024 * 1024
-_REQUIRED = {
-    "schema_version": int, "run_id": str, "job": str, "status": str, "configuration": dict,
-    "configuration_hash": str, "versions": dict,
-}  # fmt: skip
-
 
 KNOWN = re.compile('"configuration_hash"')
 """Found in every manifest."""
@@ -125,31 +116,9 @@ def read_manifest(spark: SparkSession, path: str) -> dict[str, Any]:
         If there is none, or it is too large, no JSON object, of another version, or incomplete.
     """
     try:
-        return parse_manifest(Files(spark, path).read_text(path, limit=_MAX_BYTES))
+        return parse_manifest(Files(spark, path).read_text(path, limit=MAX_BYTES))
     except (OSError, ValueError) as error:
         raise ContractError(f"{path}: no readable manifest ({error})") from error
-
-
-def parse_manifest(text: str) -> dict[str, Any]:
-    """The manifest in a text; whatever the text is, nothing but ``ValueError`` is raised.
-
-    Raises
-    ------
-    ValueError
-        If it is no JSON object, of another version, incomplete, or its parts are of the wrong type.
-    """
-    manifest = read_json(text)
-    found = manifest.get("schema_version") if isinstance(manifest, dict) else None
-    if type(found) is not int or found != SCHEMA_VERSION:
-        raise ValueError(f"a manifest of version {found!r}; this program reads version {SCHEMA_VERSION}")
-    lacking = [name for name in _REQUIRED if name not in manifest]
-    if lacking:
-        raise ValueError(f"the manifest lacks {lacking}; it was not written by this program")
-    wrong = [name for name, kind in _REQUIRED.items() if not isinstance(manifest[name], kind)]
-    if wrong:
-        raise ValueError(f"{wrong} of the manifest are of the wrong type; it was not written by this program")
-    check_run_id(manifest["run_id"])
-    return dict(manifest)
 
 
 def _finite(plain: Any) -> Any:

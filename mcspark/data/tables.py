@@ -99,19 +99,21 @@ def _partition_values_as_text(spark: SparkSession) -> AbstractContextManager[Non
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What Spark is to list, the files that it must find there, and the partition columns."""
+class FilesOfTable:
+    """What Spark is to list, the files that it must find there, partition columns, and what is no data."""
 
     roots: list[str]
     files: list[str]
     keys: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def _parquet(
     spark: SparkSession, path: str, partition: Mapping[str, str], columns: Sequence[str] | None
 ) -> DataFrame:
     with unreadable_is_refused(path), _partition_values_as_text(spark):
-        found = _found(spark, path, "parquet", partition)
+        found = files_of_table(spark, path, "parquet", partition)
+        _tell(path, found)
         schema = refuse_parquet_drift(spark, path, found.files, columns).schema
         if words := twins(schema.names):
             raise ContractError(f"{path}: {words}")
@@ -130,15 +132,24 @@ def _csv(
     spark: SparkSession, path: str, partition: Mapping[str, str], options: CsvText, *, guarded: bool
 ) -> DataFrame:
     with unreadable_is_refused(path), _partition_values_as_text(spark):
-        found = _found(spark, path, "csv", partition)
+        found = files_of_table(spark, path, "csv", partition)
+        _tell(path, found)
         return read_csv(
             spark, path, found.files, options, lambda: literal_reader(spark),
             keys=found.keys, guarded=guarded,
         )  # fmt: skip
 
 
-def _found(spark: SparkSession, path: str, table_format: str, partition: Mapping[str, str]) -> _Found:
-    """The files of the table, or of its partition; of all partitions where this one has none."""
+def files_of_table(
+    spark: SparkSession, path: str, table_format: str, partition: Mapping[str, str]
+) -> FilesOfTable:
+    """The files of a table of Parquet or CSV, or of its partition; of all partitions where this has none.
+
+    Raises
+    ------
+    ContractError
+        If there are none, or rows of the table would not be read.
+    """
     files = Files(spark, path)
     try:
         if not files.exists(path):
@@ -147,12 +158,14 @@ def _found(spark: SparkSession, path: str, table_format: str, partition: Mapping
             if is_hidden(leaf(path)):
                 raise ContractError(f"{path}: no reader looks at names that begin with '_' or '.'; rename it")
             refuse_lake(path, parent(path), files.entries, table_format)
-            return _Found([path], [path])
+            return FilesOfTable([path], [path])
         pointed = pointed_folders(files, path, partition)
         if pointed:  # this program's own, on an object store
             below = pointed[0][len(path.rstrip("/")) :].split("/")
             inside = [f"{run}/{name}" for run in pointed for name in files.names(run) if not is_hidden(name)]
-            return _Found(pointed, inside, tuple(part.partition("=")[0] for part in below if "=" in part))
+            return FilesOfTable(
+                pointed, inside, tuple(part.partition("=")[0] for part in below if "=" in part)
+            )
         listed = list_table(path, path, files.entries, table_format, partition)
     except OSError as error:
         raise ContractError(f"{path}: cannot be read ({error.strerror})") from error
@@ -160,15 +173,18 @@ def _found(spark: SparkSession, path: str, table_format: str, partition: Mapping
         raise ContractError(f"{path}: cannot be read ({java_reason(error)})") from error
     if not listed.files:
         if partition:
-            return _found(spark, path, table_format, {})
+            return files_of_table(spark, path, table_format, {})
         raise ContractError(f"{path}: no data files in this folder; is it the right one?")
-    log.info(
-        "files of the table", table=path, files=len(listed.files),
-        left_out=len(listed.left_out), such_as=list(listed.left_out[:3]),
-    )  # fmt: skip
     inside = [f"{path.rstrip('/')}/{name}" for name in listed.files]
     roots = sorted({parent(file) for file in inside}) if partition and listed.keys else [path]
-    return _Found(roots, inside, listed.keys)
+    return FilesOfTable(roots, inside, listed.keys, listed.left_out)
+
+
+def _tell(path: str, found: FilesOfTable) -> None:
+    log.info(
+        "files of the table", table=path, files=len(found.files),
+        left_out=len(found.left_out), such_as=list(found.left_out[:3]),
+    )  # fmt: skip
 
 
 def _refuse_unread(path: str, frame: DataFrame, files: Sequence[str]) -> None:

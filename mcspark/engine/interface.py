@@ -72,6 +72,9 @@ class Store(Protocol):
     def entries(self, folder: str) -> list[tuple[str, bool]]:
         """The names in a folder, and whether each is a folder."""
 
+    def stamps(self, folder: str) -> list[tuple[str, int, float]]:
+        """Name, bytes, and time of writing in seconds, of each file in a folder."""
+
     def below(self, folder: str) -> list[str]:
         """Full names of all files below a folder."""
 
@@ -129,6 +132,9 @@ class Heap(Protocol):
 
 class Engine(Protocol):
     """A running session, as far as DataFrames do not show it."""
+
+    def is_alive(self) -> bool:
+        """Whether the session can still be asked for anything."""
 
     def store(self, path: str) -> Store:
         """The file system that holds a path; an error where none is known for its scheme."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import structlog
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from mcspark.config import Config, redact
 from mcspark.errors import GateError, McsparkError
+from mcspark.pipelines.input_state import input_state
 from mcspark.pipelines.record import failed_run
 from mcspark.pipelines.run import Run, partition_of
 from mcspark.pipelines.tracking import check_tracking, track
@@ -23,14 +25,17 @@ from mcspark.runtime.session import finish, spark_session
 
 log = structlog.get_logger(__name__)
 
+Body = Callable[[Run], Mapping[str, Any]]
+ChooseEngine = Callable[[Config], str | None]
+
 
 def run_job(
     job: str,
     run_id: str,
     load: Callable[[], Config],
-    body: Callable[[Run], Mapping[str, Any]],
+    body: Body,
     *,
-    engine: Callable[[Config], str | None] | None = None,
+    engine: ChooseEngine | None = None,
     prepare: Callable[[SparkSession, Config], None] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> NoReturn:
@@ -50,56 +55,117 @@ def run_job(
     settings : mapping, optional
         Of Spark, for a job that is its own operator.
     """
-    spark: SparkSession | None = None
-    run: Run | None = None
-    try:
+    attempt = Attempt(job, run_id)
+
+    def work() -> dict[str, Any]:
         config = load()
         if partition := partition_of(config):
             structlog.contextvars.bind_contextvars(partition=partition)
-        check_tracking(config)
-        trains = engine(config) if engine else None
-        spark = spark_session(f"mcspark {job}", settings, engine=trains, features=features_of(config))
-        run = Run(job, run_id, config, spark)
-        check_executors(spark)
-        if trains == "synapseml":  # nothing steps in for it
-            check_lightgbm(spark)
+        spark = attempt.started([config], engine, settings)
+        run = attempt.run = Run(job, run_id, config, spark)
+        check_platform(spark, engine(config) if engine else None)
         if prepare:
             prepare(spark, config)
+        return attempt.performed(run, body)
+
+    attempt.ended(work)
+    attempt.close()
+
+
+def check_platform(spark: SparkSession, trains: str | None) -> None:
+    """Refuse executors, or a trainer that nothing steps in for, with which the job could not end well."""
+    check_executors(spark)
+    if trains == "synapseml":
+        check_lightgbm(spark)
+
+
+@dataclass
+class Attempt:
+    """A run on its way to its summary line and its exit code.
+
+    Parameters
+    ----------
+    job, run_id : str
+    spark : SparkSession, optional
+    run : Run, optional
+        While its end is not in a manifest.
+    exit_code : int
+    interrupted : bool
+        Whether somebody at the keyboard has ended it.
+    """
+
+    job: str
+    run_id: str
+    spark: SparkSession | None = None
+    run: Run | None = None
+    exit_code: int = 0
+    interrupted: bool = False
+
+    def started(
+        self,
+        configs: Sequence[Config],
+        engine: ChooseEngine | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> SparkSession:
+        """The session for runs of these configurations, which differ in their partition alone."""
+        for config in configs:
+            check_tracking(config)
+        trains = engine(configs[0]) if engine else None
+        features = dict.fromkeys(name for config in configs for name in features_of(config))
+        self.spark = spark_session(f"mcspark {self.job}", settings, engine=trains, features=tuple(features))
+        return self.spark
+
+    def close(self) -> NoReturn:
+        """End the process."""
+        finish(self.spark, self.exit_code)
+
+    def performed(self, run: Run, body: Body) -> dict[str, Any]:
+        """Do the work of a run; returns its summary."""
+        self.run = run
         start = time.monotonic()
+        run.inputs = input_state(run)
         summary = dict(body(run))
         track(run, summary)
         summary["seconds"] = {**run.seconds, "total": round(time.monotonic() - start, 3)}
-        run = None  # it has its manifest
-        print(json.dumps(redact(summary), allow_nan=False), flush=True)  # noqa: T201  (the contract of every job)
-        code = 0
-    except McsparkError as error:
-        paths = error.paths if isinstance(error, GateError) else {}
-        code = _report(job, run_id, error.status, str(error), error.exit_code, run, paths)
-    except KeyboardInterrupt:
-        code = _report(job, run_id, "error", "interrupted", 1, run)
-    except Exception as error:
-        log.exception("unexpected error")
-        known = explained(error)
-        if known is not None:
-            code = _report(job, run_id, known.status, str(known), known.exit_code, run)
-        else:
-            what = f"{type(error).__name__}: {reason_of(error)}"
-            code = _report(job, run_id, "error", what, 1, run)
-    finish(spark, code)
+        self.run = None  # it has its manifest
+        return summary
 
+    def ended(self, work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Run it, whatever comes of it, and print its last line; returns that line.
 
-def _report(
-    job: str, run_id: str, status: str, message: str, code: int, run: Run | None,
-    paths: Mapping[str, str] | None = None,
-) -> int:  # fmt: skip
-    message = str(redact(message))
-    print(f"mcspark {job}: {message}", file=sys.stderr, flush=True)  # noqa: T201
-    if run is not None and not run.is_recorded:
-        _record(run, status, message, code)
-    line = {"status": status, "run_id": run_id, "error": message, "exit_code": code}
-    line |= {"paths": redact(dict(paths))} if paths else {}
-    print(json.dumps(line), flush=True)  # noqa: T201
-    return code
+        An ``exit_code`` of the summary is that of the run.
+        """
+        try:
+            line: dict[str, Any] = redact(dict(work()))
+            self.exit_code = int(line.get("exit_code", 0))
+            print(json.dumps(line, allow_nan=False), flush=True)  # noqa: T201  (the contract of every job)
+        except McsparkError as error:
+            paths = error.paths if isinstance(error, GateError) else {}
+            line = self._failed(error.status, str(error), error.exit_code, paths)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            line = self._failed("error", "interrupted", 1)
+        except Exception as error:
+            log.exception("unexpected error")
+            known = explained(error)
+            if known is not None:
+                line = self._failed(known.status, str(known), known.exit_code)
+            else:
+                line = self._failed("error", f"{type(error).__name__}: {reason_of(error)}", 1)
+        return line
+
+    def _failed(
+        self, status: str, message: str, code: int, paths: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        message = str(redact(message))
+        print(f"mcspark {self.job}: {message}", file=sys.stderr, flush=True)  # noqa: T201
+        if self.run is not None and not self.run.is_recorded:
+            _record(self.run, status, message, code)
+        line = {"status": status, "run_id": self.run_id, "error": message, "exit_code": code}
+        line |= {"paths": redact(dict(paths))} if paths else {}
+        print(json.dumps(line), flush=True)  # noqa: T201
+        self.exit_code = code
+        return line
 
 
 def _record(run: Run, status: str, message: str, code: int) -> None:

@@ -38,7 +38,7 @@ def stage_manifest(run: Run, publication: Publication, output: str, summary: Map
         job=run.job,
         status=str(summary["status"]),
         configuration=run.config.to_plain(),
-        result={**result, "seconds": run.seconds},
+        result={**result, "seconds": run.seconds, "inputs": dict(run.inputs)},
     )
     publication.stage_text(path, text, KNOWN)
     return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -32,6 +32,8 @@ class Run:
         Wall clock of each stage, filled by :meth:`stage`.
     is_recorded : bool
         Whether the manifest of a run that fails is written already.
+    inputs : mapping of str to (str or None)
+        The state of each input before the run, see :mod:`mcspark.pipelines.input_state`.
     """
 
     job: str
@@ -40,6 +42,7 @@ class Run:
     spark: SparkSession
     seconds: dict[str, float] = field(default_factory=dict)
     is_recorded: bool = False
+    inputs: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def partition(self) -> str | None:

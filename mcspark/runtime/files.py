@@ -82,6 +82,14 @@ class Files:
             return local_entries(self.local_name(folder))
         return self._store.entries(folder)
 
+    def stamps(self, folder: str) -> list[tuple[str, int, float]]:
+        """Sorted name, bytes, and time of writing of each file in a folder."""
+        if self.is_local:
+            with os.scandir(self.local_name(folder)) as found:
+                files = [(entry.name, entry.stat()) for entry in found if entry.is_file()]
+            return sorted((name, status.st_size, status.st_mtime) for name, status in files)
+        return sorted(self._store.stamps(folder))
+
     def modified(self, path: str) -> float | None:
         """When the file was last written, in seconds by the clock of the file system; None without one."""
         try:

@@ -66,6 +66,19 @@ def die_between_pointers() -> None:
     Pointer.set = is_set  # type: ignore[method-assign]
 
 
+def die_on_the_second_day() -> None:
+    """In a backfill: when one day is published, and all of the next one is written aside."""
+    publish, published = Publication.publish, []
+
+    def publishing(self: Publication) -> None:
+        if published:
+            die()
+        publish(self)
+        published.append(self)
+
+    Publication.publish = publishing  # type: ignore[method-assign]
+
+
 def kill_busy_executor(delay: float, told: dict[str, Any]) -> None:
     """Kill the process of an executor that has been at work for so many seconds, once."""
     from pyspark.sql import SparkSession
@@ -166,6 +179,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "die-while-staging": die_while_staging,
     "die-while-renaming": die_while_renaming,
     "die-between-pointers": die_between_pointers,
+    "die-on-the-second-day": die_on_the_second_day,
     "lose-executors": lose_executors,
     "strange-host": strange_host,
 }

@@ -33,7 +33,7 @@ from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.saved import digest as _digest
 from mcspark.data.claim import Claim, parse_claim
 from mcspark.data.journal import Entry, parse_entry
-from mcspark.data.manifest import parse_manifest
+from mcspark.data.manifest_form import parse_manifest
 from mcspark.ml.persistence import _plain, model_from_text
 from mcspark.ml.tuning import block_of
 

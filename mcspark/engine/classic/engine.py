@@ -24,6 +24,13 @@ class Classic:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
+    def is_alive(self) -> bool:
+        try:
+            context: Any = self._spark.sparkContext._jsc
+            return context is not None and not context.sc().isStopped()
+        except (*ENGINE_ERRORS, OSError):
+            return False
+
     def store(self, path: str) -> HadoopStore:
         return HadoopStore(self._spark, path)
 

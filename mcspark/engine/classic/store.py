@@ -55,6 +55,13 @@ class HadoopStore:
         found = self._system.listStatus(self._path(folder))
         return [(str(status.getPath().getName()), bool(status.isDirectory())) for status in found]
 
+    def stamps(self, folder: str) -> list[tuple[str, int, float]]:
+        return [
+            (str(s.getPath().getName()), int(s.getLen()), float(s.getModificationTime()) / 1000)
+            for s in self._system.listStatus(self._path(folder))
+            if s.isFile()
+        ]
+
     def below(self, folder: str) -> list[str]:
         found, names = self._system.listFiles(self._path(folder), True), []
         while found.hasNext():

@@ -9,7 +9,7 @@ import mcspark
 from mcspark.cli import app as module
 from mcspark.errors import ConfigurationError
 
-JOBS = ("calibrate", "score", "audit", "compare", "check", "prepare-acs", "benchmark")
+JOBS = ("calibrate", "score", "audit", "backfill", "compare", "check", "prepare-acs", "benchmark")
 
 
 @pytest.fixture
