@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -123,6 +124,27 @@ def report(
             typer.echo(line)
 
     with_exit_code(draw)
+
+
+@app.command()
+def history(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Outputs, folders of manifests, or manifests.")
+    ],
+    html: Annotated[str | None, typer.Option(metavar="FOLDER", help="Write one page there.")] = None,
+    last: Annotated[int, typer.Option(min=1, help="Runs of each job to list.")] = 30,
+) -> None:
+    """Print what the runs of an output have measured, and what is out of the ordinary; needs no Spark."""
+    from mcspark.cli.history import history_of, told, write_site  # noqa: PLC0415
+
+    def tell() -> None:
+        site = None if html is None else Path(html)
+        found = history_of(paths, site)
+        typer.echo(told(found, last))
+        if site is not None:
+            typer.echo(f"\nWritten: {write_site(found, site)}")
+
+    with_exit_code(tell)
 
 
 @app.command(name="score-local")

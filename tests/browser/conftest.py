@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from history_runs import write_history
 from playwright.sync_api import Browser, Error, sync_playwright
 from report_runs import audited, calibrated, drifted
 
+from mcspark.cli.history import history_of, write_site
 from mcspark.ml.tuning import Choice, ResultRow
 from mcspark.pipelines.comparison_page import LABELS, figure, html
 from mcspark.report.page import render
@@ -31,7 +33,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory) -> dict[str, Path]:
-    """Pages on disk: a calibration of two stages, nothing to judge, drift, a comparison."""
+    """Pages on disk: a calibration of two stages, nothing to judge, drift, a past, a comparison."""
     folder = tmp_path_factory.mktemp("reports")
     found = {}
     for name, facts in (
@@ -41,6 +43,7 @@ def reports(tmp_path_factory) -> dict[str, Path]:
     ):
         found[name] = folder / f"{name}.html"
         found[name].write_text(render(facts), encoding="utf-8")
+    found["history"] = write_site(history_of([str(write_history(folder / "past"))], folder), folder)
     found["comparison"] = folder / "comparison.html"
     found["comparison"].write_text(comparison(), encoding="utf-8")
     return found

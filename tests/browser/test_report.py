@@ -12,7 +12,7 @@ WIDTHS = (1280, 768, 390, 320)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["calibration", "drift", "nothing", "comparison"])
+@pytest.mark.parametrize("name", ["calibration", "drift", "nothing", "comparison", "history"])
 def test_nothing_overflows_and_no_text_lies_on_another(opened, name, width, tmp_path):
     page = opened(name, width=width)
     found = page.evaluate(MEASURE)
@@ -33,8 +33,15 @@ def test_every_text_has_enough_contrast(opened, scheme):
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 23, 26)"}[scheme]
 
 
-def test_a_comparison_can_be_read_in_the_dark(opened):
-    assert opened("comparison", scheme="dark").evaluate(MEASURE)["contrast"] == {}
+@pytest.mark.parametrize("name", ["comparison", "history"])
+def test_the_other_pages_can_be_read_in_the_dark(opened, name):
+    assert opened(name, scheme="dark").evaluate(MEASURE)["contrast"] == {}
+
+
+def test_the_history_leads_to_reports_without_scripts(opened):
+    page = opened("history", scripts=False)
+    page.locator("a[href*=reports]").first.click()
+    assert page.title().startswith("Calibration report audit-")
 
 
 def test_lines_of_figures_stand_out_from_the_page_in_the_dark_too(opened):

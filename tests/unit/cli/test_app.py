@@ -26,7 +26,7 @@ def run(monkeypatch):
 def test_every_job_and_tool_is_listed(run):
     done, _ = run("--help")
     assert done.exit_code == 0
-    for name in (*JOBS, "show", "init"):
+    for name in (*JOBS, "show", "init", "history"):
         assert name in done.stdout
 
 
