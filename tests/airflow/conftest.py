@@ -53,13 +53,18 @@ def project_bin() -> Path:
 
 
 @pytest.fixture(scope="session")
-def dag() -> Any:
+def dags() -> Any:
     from airflow.dag_processing.dagbag import DagBag
 
     bag = DagBag(str(DAGS))
     assert bag.import_errors == {}
-    assert list(bag.dags) == [DAG_ID]
-    return bag.dags[DAG_ID]
+    assert sorted(bag.dags) == [DAG_ID, f"{DAG_ID}_backfill", f"{DAG_ID}_history"]
+    return bag.dags
+
+
+@pytest.fixture(scope="session")
+def dag(dags) -> Any:
+    return dags[DAG_ID]
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from datetime import timedelta
 
 import jinja2
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 from conftest import DAG_ID, DAGS, DAY
 
 PARAMS = {"config": "/etc/a b.yaml", "spark_connection": "spark_here", "jobs": "/opt/mcspark/jobs"}
@@ -61,6 +63,30 @@ def test_rendered_templates(dag, task_id, job, more):
     assert command[0] == "spark-submit"
     assert command[command.index("--deploy-mode") + 1] == "client"
     assert command[-len(task.application_args) - 1 :] == [task.application, *task.application_args]
+
+
+@pytest.mark.parametrize("more", [{}, {"again": True, "set": "report.path=r/{ds}.html"}])
+def test_a_backfill_hands_its_days_on(dags, more):
+    days = {"first": "2026-08-01", "last": "2026-08-31", "job": "audit", "again": False, "set": "", **more}
+    task = dags[f"{DAG_ID}_backfill"].get_task("backfill").prepare_for_execution()
+    task.render_template_fields({"params": {**PARAMS, **days}}, task.get_template_env())
+    assert task.application == "/opt/mcspark/jobs/backfill.py"
+    words = ["--config", "/etc/a b.yaml", "--from", "2026-08-01", "--to", "2026-08-31", "--job", "audit"]
+    more_words = ["--again", "--set=report.path=r/{ds}.html"] if more else []
+    assert [word for word in task.application_args if word] == [*words, *more_words]
+
+
+def test_a_publication_has_the_page_written(dags, monkeypatch, tmp_path):
+    dag = dags[f"{DAG_ID}_history"]
+    assert "multicalibrated_scores" in str(dag.timetable.asset_condition)
+    mcspark = tmp_path / "mcspark"
+    mcspark.write_text('#!/bin/sh\necho "$@"\necho no manifests >&2\ntest "$2" != none\n')
+    mcspark.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    page = dag.get_task("page").python_callable
+    assert page({"outputs": "a b", "site": "pages"}) == "history a b --html pages"
+    with pytest.raises(AirflowFailException, match="exit code 1: no manifests"):
+        page({"outputs": "none", "site": "pages"})
 
 
 def test_a_partition_key_comes_before_the_date(dag):

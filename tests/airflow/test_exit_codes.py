@@ -24,8 +24,8 @@ class Events(dict):
 
 
 @pytest.fixture
-def run(dag, tmp_path, monkeypatch):
-    """Run a task of the DAG with a `spark-submit` that prints these lines and ends with this code."""
+def run(dag, dags, tmp_path, monkeypatch):
+    """Run a task of a DAG with a `spark-submit` that prints these lines and ends with this code."""
 
     def started(task_id, code, *lines):
         submit = tmp_path / "spark-submit"
@@ -33,9 +33,17 @@ def run(dag, tmp_path, monkeypatch):
         submit.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n{printed}\nexit {code}\n')
         submit.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-        task = dag.get_task(task_id).prepare_for_execution()
+        chosen = dags[f"{dag.dag_id}_backfill"] if task_id == "backfill" else dag
+        task = chosen.get_task(task_id).prepare_for_execution()
         task.evidence = {"metrics": {"after": {"loss": 0.1}}} if task_id == "publish" else None
-        params = {"config": "c.yaml", "spark_connection": "spark_here", "jobs": "jobs"}
+        params = {
+            "config": "c.yaml",
+            "spark_connection": "spark_here",
+            "jobs": "jobs",
+            "again": False,
+            "set": "",
+        }
+        params |= {"first": "2026-08-01", "last": "2026-08-31", "job": "score"}
         context = {"params": params, "ds": DAY, "partition_key": None, "outlet_events": Events()}
         task.render_template_fields(context, dag.get_template_env())
         return task.execute(context), context["outlet_events"]
@@ -94,6 +102,19 @@ def test_a_failed_gate_is_a_result_of_calibrate_and_ends_the_run_at_the_gate(dag
         gate(run("calibrate", 4)[0])
     passed = gate(run("calibrate", 0, json.dumps(SUMMARY))[0])
     assert passed == {"calibration": "score-1", "metrics": SUMMARY["metrics"]}
+
+
+def test_a_backfill_tells_how_many_days_and_has_no_empty_words(run, tmp_path):
+    days = {"all": 31, "published": 30, "kept": 1, "failed": 0, "not_run": 0}
+    line = json.dumps({"status": "ok", "run_id": "backfill-1", "days": days})
+    (event,) = run("backfill", 0, json.dumps(SUMMARY), line)[1].values()
+    assert event.extra == {"days": days}
+    words = (tmp_path / "arguments").read_text().splitlines()
+    assert words[-6:] == ["--from", "2026-08-01", "--to", "2026-08-31", "--job", "score"]
+    with pytest.raises(
+        AirflowFailException, match="exit code 3, the input breaks its contract: 1 of 31 days"
+    ):
+        run("backfill", 3, json.dumps({"status": "contract", "error": "1 of 31 days failed"}))
 
 
 @pytest.mark.parametrize("task_id", ["audit", "publish"])
