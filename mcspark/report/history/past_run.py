@@ -16,6 +16,8 @@ from mcspark.report.metrics_table import AFTER, BEFORE, MetricsTable
 _TIME = re.compile(r"-(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z-")
 _OWN = ("output.partition", "scored.partition")
 MAX_TEXT = 300
+LEAST_OF_PARTITION = 6
+"""Characters of a partition that is looked for in other settings: a shorter one stands there by chance."""
 
 
 @dataclass(frozen=True)
@@ -192,17 +194,16 @@ class PastRun:
 
         The run's own partition is written as ``{partition}`` wherever it stands.
         """
-        told = {f"version of {name}": shortened(value) for name, value in _flat(self.at("versions"))}
+        told = {f"version of {name}": str(value) for name, value in _flat(self.at("versions"))}
         own = self.at("configuration", "output", "partition")
-        values = (
-            [value for value in own.values() if isinstance(value, str)] if isinstance(own, Mapping) else []
-        )
+        values = [*own.values()] if isinstance(own, Mapping) else []
+        days = [value for value in values if isinstance(value, str) and len(value) >= LEAST_OF_PARTITION]
         for name, value in _flat(self.at("configuration")):
             if not name.startswith(_OWN):
-                text = json.dumps(value)
-                for one in values:
-                    text = text.replace(one, "{partition}") if one else text
-                told[shortened(name)] = shortened(text)
+                text = value if isinstance(value, str) else json.dumps(value)
+                for day in days:
+                    text = text.replace(day, "{partition}")
+                told[name] = text
         if self.job == "score" and self.model:
             told["the model"] = self.model
         return told
@@ -212,21 +213,22 @@ def changes(before: PastRun, now: PastRun, most: int = 8) -> list[str]:
     """What of the settings and versions has changed, and of a scoring run the model, in words."""
     old, new = before.settings(), now.settings()
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    told = [f"{name}: {old.get(name, 'not told')} → {new.get(name, 'not told')}" for name in names[:most]]
+    told = [
+        shortened(f"{name}: {old.get(name, 'absent')} → {new.get(name, 'absent')}") for name in names[:most]
+    ]
     return told + ([f"and {len(names) - most} more"] if len(names) > most else [])
 
 
-def _flat(plain: Any, above: str = "") -> Iterator[tuple[str, Any]]:
-    """The values below the sections of a configuration, by dotted names; a list is one value."""
-    stack = [(above, plain)]
+def _flat(plain: Any) -> Iterator[tuple[str, Any]]:
+    """The single values of a configuration, by dotted names, in its order."""
+    stack = [("", plain)]
     while stack:
-        name, value = stack.pop()
-        if isinstance(value, Mapping):
-            stack += [
-                (f"{name}.{key}" if name else str(key), below) for key, below in reversed([*value.items()])
-            ]
+        above, value = stack.pop()
+        if isinstance(value, (Mapping, list)):
+            inside = value.items() if isinstance(value, Mapping) else enumerate(value)
+            stack += reversed([(f"{above}.{key}" if above else str(key), below) for key, below in inside])
         else:
-            yield name, value
+            yield above, value
 
 
 def finite(value: Any) -> float | None:

@@ -99,6 +99,14 @@ def test_changes_name_the_setting_and_not_the_day(history):
     assert len(changes(one, two, most=1)) == 2
 
 
+def test_a_change_deep_in_a_list_or_at_the_end_of_a_long_text_is_told():
+    one, two = (
+        PastRun(manifest("audit", day, configuration={"groups": [{"bins": [0, n]}, "é" * 400 + str(n)]}))
+        for day, n in ((DAYS[0], 1), (DAYS[1], 2))
+    )
+    assert [line.partition(":")[0] for line in changes(one, two)] == ["groups.0.bins.1", "groups.1"]
+
+
 def test_metrics_are_found_beside_an_output_that_was_moved(history):
     last = job(history, "audit").counted[-1]
     assert 0 < last.shares["_hidden"] < 1
