@@ -30,6 +30,12 @@ def history(output):
     return history_of([str(output)], output.parent / "site")
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pages without pictures, for tests of what they say."""
+    monkeypatch.setattr("mcspark.report.history.pictures.pictures", lambda job, place: [])
+
+
 def job(history, name):
     return next(found for found in history.jobs if found.job == name)
 
@@ -142,7 +148,8 @@ def test_a_report_is_linked_where_it_is_that_of_the_run(output, history):
 
 def test_the_page_is_escaped_and_the_same_each_time(history):
     page = render_history(history)
-    assert page == render_history(history)
+    few = History(job(history, "audit").runs[:3])
+    assert render_history(few) == render_history(few)
     assert "<script" not in page
     assert "&lt;script&gt;alert(&#39;no key&#39;)" in page
     assert page.count("<svg") == 10
@@ -150,7 +157,7 @@ def test_the_page_is_escaped_and_the_same_each_time(history):
     assert "http" not in page.replace("http://www.w3.org/", "")
 
 
-def test_the_page_replaces_its_own_and_no_other(output, history):
+def test_the_page_replaces_its_own_and_no_other(output, history, undrawn):
     site = output.parent / "site"
     assert write_site(history, site).read_text() == write_site(history, site).read_text()
     assert [file.name for file in site.iterdir()] == ["index.html"]
@@ -183,7 +190,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("content", BROKEN, ids=range(len(BROKEN)))
-def test_what_is_no_manifest_is_named_and_left_out(tmp_path, content):
+def test_what_is_no_manifest_is_named_and_left_out(tmp_path, content, undrawn):
     good = write(tmp_path, DAYS[0], manifest("audit", DAYS[0]))
     (good.parent / "torn.json").write_bytes(content)
     found = history_of([str(tmp_path / "calibrated")])
@@ -259,7 +266,7 @@ def test_nothing_to_judge_and_nothing_at_all(tmp_path):
         history_of([str(only)])
 
 
-def test_the_command_prints_and_writes(output, tmp_path):
+def test_the_command_prints_and_writes(output, tmp_path, undrawn):
     done = CliRunner().invoke(app, ["history", str(output), "--html", str(tmp_path / "site"), "--last", "2"])
     assert done.exit_code == 0, done.output
     assert "the last 2 of 30 runs" in done.stdout
