@@ -58,6 +58,7 @@ class Population:
             "scored.key": f"[{', '.join(KEY)}]",
             "attributes": f"[{{path: {self.attributes}, key: [{', '.join(KEY)}]}}]",
             "groups.columns": GROUPS,
+            "calibrator.recipe": "paper",  # as many trees as the other ways to train grow
             "calibrator.max_trees": str(trees),
             "output.path": f"{self.folder}/{output}",
             "model.path": f"{self.folder}/model",
