@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mcspark import MulticalibratorModel
+from mcspark.cli.report import draw_again
 from mcspark.core.metrics.calibration_error import calibration_error
 from mcspark.data.lease import Lease
 from mcspark.data.manifest import read_manifest
@@ -176,9 +177,11 @@ def test_the_same_rows_in_another_order_give_the_same_bits(spark, calibrated, tm
 def test_the_gate_publishes_nothing_and_keeps_the_candidate_aside(spark, calibrated):
     before = content(calibrated.out)
     report = {"path": str(calibrated.out / "report.html")}
+    labels = {"codebook": "acs"}
     config = configuration(
-        calibrated.tables, calibrated.out, gate={"max_mc_error": 1e-6}, calibrator=FEW_TREES, report=report
-    )
+        calibrated.tables, calibrated.out, gate={"max_mc_error": 1e-6}, calibrator=FEW_TREES, report=report,
+        groups=labels,
+    )  # fmt: skip
     run = start(spark, "calibrate", config)
     with pytest.raises(GateError, match=r"MC error .* at 10 levels .* above gate.max_mc_error") as caught:
         calibrate(run)
@@ -194,7 +197,14 @@ def test_the_gate_publishes_nothing_and_keeps_the_candidate_aside(spark, calibra
         assert len(read(paths["output"])) == calibrated.summary["rows"]["scored"]
         model = MulticalibratorModel.load(paths["model"])
         assert model.stages.trees <= FEW_TREES["max_trees"]
-        assert run.run_id in (calibrated.out / "report_refused.html").read_text()
+        page = (calibrated.out / "report_refused.html").read_text()
+        assert run.run_id in page
+        assert "Race: White alone" in page
+        assert "RAC1P=1" in set(read(paths["metrics"])["group"].dropna())
+        again = calibrated.out.parent / "again.html"
+        told = list(draw_again(paths["manifest"], str(again), force=True))
+        assert "the loss as trees were added" in told[1]
+        assert again.read_text().partition('id="run"')[0] == page.partition('id="run"')[0]
         assert (read_manifest(spark, paths["manifest"])["status"]) == "gate"
         for name in ("output", "report"):
             assert paths[name].removeprefix("file:") in str(caught.value)
