@@ -37,6 +37,7 @@ from mcspark.core.cells.groups import (
 from mcspark.core.cells.levels import IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
+from mcspark.ml.levels import int_array
 from mcspark.runtime.columns import as_double, column
 from mcspark.runtime.settings import setting
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from mcspark.config import Groups
 
 _ANSI = "spark.sql.ansi.enabled"
+
+_MOST_PLACES = 2048  # from the least category to the greatest
 
 MAX_CATEGORIES = 10_000
 """A column with more distinct values than this is no group column."""
@@ -235,12 +238,21 @@ def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:
     for i, (family, place) in enumerate(zip(groups.families, groups.layout, strict=True)):
         if not family.categories:
             continue
-        categories = F.array(*[F.lit(c) for c in family.categories])
-        code = F.coalesce(
-            F.call_function("array_position", categories, F.col(category_name(i))), F.lit(0)
-        ).cast("long")
+        code = F.coalesce(_place(F.col(category_name(i)), family.categories), F.lit(0)).cast("long")
         words[place.word] = words[place.word].bitwiseOR(F.shiftleft(code, place.shift))
     return frame.withColumns(dict(zip(word_names(groups), words, strict=True)))
+
+
+def _place(category: Column, categories: tuple[Category, ...]) -> Column:
+    """Place among the categories from 1 on; 0 or null where it is none of them."""
+    whole = [c for c in categories if isinstance(c, int)]
+    if len(whole) == len(categories) and (span := max(whole) - min(whole)) < _MOST_PLACES:
+        # A table by the number itself: searching a list costs several times as much.
+        places = np.zeros(span + 1, dtype=np.int64)
+        places[np.array(whole) - min(whole)] = np.arange(1, len(whole) + 1)
+        near = category.between(min(whole), max(whole))
+        return F.when(near, F.get(int_array(places), (category - min(whole)).cast("int")))
+    return F.call_function("array_position", F.array(*[F.lit(c) for c in categories]), category)
 
 
 def signature_of(table: pa.Table, groups: FittedGroups) -> IntArray:
