@@ -54,8 +54,7 @@ def clashes(config: Config, *, adds_scores: bool, file: str | None = None) -> li
     """
     problems = []
     taken = {
-        "scored.path": [config.scored.path],
-        **{f"attributes.{i}.path": [table.path] for i, table in enumerate(config.attributes)},
+        **{f"{place}.path": [table.path] for place, table in config.inputs.items()},
         "the configuration file": [file],
     }
     for writes in _written(config, adds_scores=adds_scores):
@@ -101,13 +100,10 @@ def _same_tables(config: Config) -> list[Problem]:
         return []
     name = config.output.table
     written = {f"{name}{suffix}".casefold() for suffix in ("", "_candidate", "_rejected", "_metrics")}
-    inputs = {"scored.table": config.scored.table} | {
-        f"attributes.{i}.table": table.table for i, table in enumerate(config.attributes)
-    }
     return [
-        Problem(("output", "table"), f"is {place}, or its companion is; choose another", name)
-        for place, table in inputs.items()
-        if table and table.casefold() in written
+        Problem(("output", "table"), f"is {place}.table, or its companion is; choose another", name)
+        for place, read in config.inputs.items()
+        if read.table and read.table.casefold() in written
     ]
 
 

@@ -14,7 +14,7 @@ from mcspark.config.groups import Groups
 from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.secrets import redact
 from mcspark.config.section import AsTuple, Section, Seed, Written, repeated
-from mcspark.config.tables import AttributeTable, Output, ScoredTable
+from mcspark.config.tables import AttributeTable, InputTable, LabelTable, Output, ScoredTable
 from mcspark.errors import ConfigurationError
 
 MAX_BASE_LEVELS = 100_000
@@ -103,12 +103,30 @@ def _same_keys(tables: tuple[AttributeTable, ...], info: ValidationInfo) -> tupl
         raise ValueError(f"names {len(tables)} tables, more than {MAX_TABLES}; join some of them beforehand")
     scored = info.data.get("scored")
     for place, table in enumerate(tables):
-        if scored is not None and set(table.key) != set(scored.key):
-            raise ValueError(
-                f"table {place} has the key {list(table.key)}, but the scored table has "
-                f"{list(scored.key)}; use the same names"
-            )
+        _check_key(f"table {place}", table, scored)
     return tables
+
+
+def _check_key(name: str, table: AttributeTable | LabelTable, scored: ScoredTable | None) -> None:
+    if scored is not None and set(table.key) != set(scored.key):
+        raise ValueError(
+            f"{name} has the key {list(table.key)}, but the scored table has "
+            f"{list(scored.key)}; use the same names"
+        )
+
+
+def _same_key(table: LabelTable | None, info: ValidationInfo) -> LabelTable | None:
+    """Refuse labels whose key is not that of the scored table beside them, or that have no name there."""
+    if table is None:
+        return None
+    scored = info.data.get("scored")
+    _check_key("the table", table, scored)
+    if scored is not None and scored.label is None:
+        raise ValueError("is given, but scored.label is null; name the column that they have in the output")
+    return table
+
+
+Labels = Annotated[LabelTable | None, AfterValidator(_same_key)]
 
 
 class CompareTask(Section):
@@ -119,6 +137,7 @@ class CompareTask(Section):
     attributes: Annotated[tuple[AttributeTable, ...], AsTuple, AfterValidator(_same_keys)] = Field(
         description="Its group attribute tables, joined on the key."
     )
+    labels: Labels = Field(None, description="Its labels; null: a column of its scored table.")
     groups: Groups | None = Field(None, description="Its groups; null: those of the configuration.")
 
 
@@ -207,6 +226,11 @@ class Config(Section):
     attributes: Annotated[tuple[AttributeTable, ...], AsTuple, AfterValidator(_same_keys)] = Field(
         description="One or more group attribute tables, joined on the key."
     )
+    labels: Labels = Field(
+        None,
+        description="A table of the labels, where they are no column of the scored table; they stand in the "
+        "output by the name of scored.label. Scoring does not read them.",
+    )
     groups: Groups = Field(Groups(), description="The groups.")
     split: Split = Field(Split(), description="The split by key hash.")
     calibrator: Calibrator = Field(Calibrator(), description="The calibrator.")
@@ -238,6 +262,13 @@ class Config(Section):
         if isinstance(data, dict):
             return {k: v for k, v in data.items() if v is not None or k not in _DEFAULTED}
         return data
+
+    @property
+    def inputs(self) -> dict[str, InputTable]:
+        """The tables that are read, by their places."""
+        tables: dict[str, InputTable] = {"scored": self.scored}
+        tables |= {f"attributes.{i}": table for i, table in enumerate(self.attributes)}
+        return tables | ({"labels": self.labels} if self.labels else {})
 
     def to_plain(self) -> dict[str, Any]:
         """The configuration as JSON values; ``Config.model_validate`` of it gives an equal one."""

@@ -160,6 +160,18 @@ class AttributeTable(Source):
     )
 
 
+class LabelTable(Source):
+    """A table of labels, joined on the key: they come later than the scores, and may be set right."""
+
+    format: InputFormat = Field("parquet", description="Format of the table.")
+    key: Columns = Field(description="The key of the scored table, by the same names in any order.")
+    label: Column = Field("label", description="Its column of labels y in [0, 1]; null: none yet.")
+
+
+InputTable = ScoredTable | AttributeTable | LabelTable
+"""Whatever a job reads."""
+
+
 class Output(Partitioned):
     """Where the calibrated scores go."""
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from mcspark.config import AttributeTable, ScoredTable
+from mcspark.config import InputTable, ScoredTable
 from mcspark.config.csv_text import CsvText
 from mcspark.data.csv_reader import RAW, STOP, any_of, line_faults, no_number
 from mcspark.data.keys import UNSORTABLE, sortable
@@ -26,15 +26,13 @@ _LONGEST = 120
 
 
 @contextmanager
-def faults_told(
-    spark: SparkSession, tables: Sequence[tuple[ScoredTable | AttributeTable, Sequence[str]]]
-) -> Iterator[None]:
+def faults_told(spark: SparkSession, tables: Sequence[tuple[InputTable, Sequence[str]]]) -> Iterator[None]:
     """Turn what stops a pass over these tables into an error that tells lines, texts and counts.
 
     Parameters
     ----------
     spark : SparkSession
-    tables : sequence of (ScoredTable or AttributeTable, sequence of str)
+    tables : sequence of (InputTable, sequence of str)
         With the columns that must be numbers.
 
     Raises
@@ -71,9 +69,7 @@ def faults_told(
         raise ContractError("\n".join(problems)) from error
 
 
-def _unsortable(
-    spark: SparkSession, tables: Sequence[tuple[ScoredTable | AttributeTable, Sequence[str]]]
-) -> ContractError:
+def _unsortable(spark: SparkSession, tables: Sequence[tuple[InputTable, Sequence[str]]]) -> ContractError:
     table = next(table for table, _ in tables if isinstance(table, ScoredTable) and table.dedupe)
     assert table.dedupe is not None
     name = table.dedupe.latest_by
@@ -96,7 +92,7 @@ def _unsortable(
 
 
 def _problems(
-    spark: SparkSession, table: ScoredTable | AttributeTable, numbers: Sequence[str], *, unescaped: bool
+    spark: SparkSession, table: InputTable, numbers: Sequence[str], *, unescaped: bool
 ) -> list[str]:
     options = table.csv or CsvText()
     frame = read_table(spark, table, csv_guarded=False)

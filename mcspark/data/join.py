@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import structlog
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config import AttributeTable
 from mcspark.data.contract import FAULTS, bit
-from mcspark.data.names import shown
+from mcspark.data.names import keys_told, shown
 from mcspark.data.rejection import ALLOWED_ROWS
 from mcspark.data.tables import where
 from mcspark.errors import ContractError
@@ -134,8 +134,7 @@ def refuse_no_match(
             continue
         columns = [column(name) for name in key]
         scored, known = (side.select(*columns).take(5) for side in (clean, frame))
-        told = f"keys are {_listed(scored)} in the scored table and {_listed(known)} here"
-        told += _difference(scored, known)
+        told = keys_told(scored, known)
         if count == rows:
             or_else = {"reject": "set allow_empty to publish an empty output"}
             raise ContractError(
@@ -143,30 +142,6 @@ def refuse_no_match(
                 f"tables alike, or {or_else.get(table.on_unmatched, 'leave the table out')}"
             )
         log.warning("most scored rows have no attributes", table=source, rows=count, of=rows, keys=told)
-
-
-def _listed(keys: Sequence[Row]) -> str:
-    return ", ".join(map(shown, keys)) or "none"
-
-
-_SPELLINGS: dict[str, Callable[[str], str]] = {
-    "one side ends in .0": lambda text: text.removesuffix(".0"),
-    "one side has leading zeros": lambda text: text.lstrip("0"),
-    "one side has blanks around": str.strip,
-    "upper and lower case": str.lower,
-}
-
-
-def _difference(scored: Sequence[Row], known: Sequence[Row]) -> str:
-    """How the spellings differ, where one of them changes all keys of one side and none of the other."""
-    for what, plain in _SPELLINGS.items():
-        changed = [
-            {any(isinstance(v, str) and plain(v) != v for v in row) for row in side}
-            for side in (scored, known)
-        ]
-        if changed in ([{True}, {False}], [{False}, {True}]):
-            return f" ({what})"
-    return ""
 
 
 def mark_unmatched(joined: DataFrame, tables: Sequence[AttributeTable]) -> DataFrame:

@@ -6,7 +6,7 @@ import difflib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import Row
 
@@ -59,3 +59,33 @@ def close_to(name: str, present: Sequence[str]) -> list[str]:
 def shown(key: Row) -> str:
     """A key as messages show it."""
     return "(" + ", ".join(f"{name}={value!r}" for name, value in key.asDict().items()) + ")"
+
+
+def keys_told(scored: Sequence[Row], known: Sequence[Row]) -> str:
+    """A few keys of the scored table and of another one, and how their spellings differ."""
+    told = f"keys are {_listed(scored)} in the scored table and {_listed(known)} here"
+    return told + _difference_of_keys(scored, known)
+
+
+def _listed(keys: Sequence[Row]) -> str:
+    return ", ".join(map(shown, keys)) or "none"
+
+
+_SPELLINGS: dict[str, Callable[[str], str]] = {
+    "one side ends in .0": lambda text: text.removesuffix(".0"),
+    "one side has leading zeros": lambda text: text.lstrip("0"),
+    "one side has blanks around": str.strip,
+    "upper and lower case": str.lower,
+}
+
+
+def _difference_of_keys(scored: Sequence[Row], known: Sequence[Row]) -> str:
+    """How the spellings differ, where one of them changes all keys of one side and none of the other."""
+    for what, plain in _SPELLINGS.items():
+        changed = [
+            {any(isinstance(v, str) and plain(v) != v for v in row) for row in side}
+            for side in (scored, known)
+        ]
+        if changed in ([{True}, {False}], [{False}, {True}]):
+            return f" ({what})"
+    return ""

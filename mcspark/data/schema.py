@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from mcspark.config import AttributeTable, ScoredTable
+from mcspark.config import AttributeTable, LabelTable, ScoredTable
 from mcspark.config.tables import OF_REJECTED
 from mcspark.data.names import close_to, difference
 from mcspark.errors import ContractError
@@ -65,10 +65,7 @@ def check_scored_schema(
     problems += _bad_keys(df.schema, scored.key) + _bad_values(df.schema, valued)
     for name in numbers:
         if name in df.columns and not _is_number(df.schema[name].dataType, scored.format):
-            kind = df.schema[name].dataType.simpleString()
-            problems.append(
-                f"~ {name} {kind} -> double: not numeric; store it as a number, or cast it in a view"
-            )
+            problems.append(_no_number(df.schema, name))
     latest = scored.dedupe.latest_by if scored.dedupe else None
     if latest in df.columns and not _is_plain(df.schema[latest].dataType):
         kind = df.schema[latest].dataType.simpleString()
@@ -125,16 +122,44 @@ def check_attribute_schema(
         if name in df.columns and not _is_number(df.schema[name].dataType, table.format):
             kind = df.schema[name].dataType.simpleString()
             problems.append(f"~ {name} {kind} -> number: has bins or divide_by; store it as a number")
-    for name in table.key:
-        if name in df.columns and name in scored_schema.names:
-            left, right = df.schema[name].dataType, scored_schema[name].dataType
-            if _family(left) != _family(right):
-                problems.append(
-                    f"~ key {name} {left.simpleString()}, but {right.simpleString()} in the scored table: "
-                    "nothing is cast; store both with one type"
-                )
+    problems += _other_keys(df.schema, table.key, scored_schema)
     _refuse(source, problems)
     _log_unused(source, df.columns, [*table.key, *needed])
+
+
+def refuse_label_twice(scored_schema: StructType, name: str, *, source: str) -> None:
+    """Refuse a scored table with a column of the name that labels of another table will have beside it."""
+    twin = next((other for other in scored_schema.names if folded(other) == folded(name)), None)
+    if twin:
+        raise ContractError(
+            f"{source}: has the column {twin}, and the configuration a table of labels; leave labels out to "
+            "read the column, or call the label otherwise by scored.label"
+        )
+
+
+def check_label_schema(df: DataFrame, table: LabelTable, *, source: str, scored_schema: StructType) -> None:
+    """Refuse a table of labels without its columns, or whose key does not compare with the scored table's.
+
+    Parameters
+    ----------
+    df : DataFrame
+    table : LabelTable
+    source : str
+        Name of the table, for messages.
+    scored_schema : StructType
+        Of the scored table, whose key columns have the same names.
+
+    Raises
+    ------
+    ContractError
+        With all problems at once.
+    """
+    problems = _missing(df.schema, [*table.key, table.label]) + _bad_keys(df.schema, table.key)
+    if table.label in df.columns and not has_number(df.schema, table.label, table.format):
+        problems.append(_no_number(df.schema, table.label))
+    problems += _other_keys(df.schema, table.key, scored_schema)
+    _refuse(source, problems)
+    _log_unused(source, df.columns, [*table.key, table.label])
 
 
 def resolve_columns(
@@ -227,6 +252,21 @@ def _bad_keys(schema: StructType, key: Sequence[str]) -> list[str]:
         for name in key
         if name in schema.names and _family(schema[name].dataType) is None
     ]
+
+
+def _other_keys(schema: StructType, key: Sequence[str], scored: StructType) -> list[str]:
+    return [
+        f"~ key {name} {schema[name].dataType.simpleString()}, but {scored[name].dataType.simpleString()} in "
+        "the scored table: nothing is cast; store both with one type"
+        for name in key
+        if name in schema.names and name in scored.names
+        if _family(schema[name].dataType) != _family(scored[name].dataType)
+    ]
+
+
+def _no_number(schema: StructType, name: str) -> str:
+    kind = schema[name].dataType.simpleString()
+    return f"~ {name} {kind} -> double: not numeric; store it as a number, or cast it in a view"
 
 
 def _family(kind: DataType) -> str | None:

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from mcspark.config import AttributeTable, ScoredTable, redact_uri
+from mcspark.config import InputTable, redact_uri
 from mcspark.config.csv_text import CsvText
 from mcspark.data.csv_reader import read_csv
 from mcspark.data.drift import refuse_parquet_drift
@@ -33,13 +33,13 @@ log = structlog.get_logger(__name__)
 _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
-def where(source: ScoredTable | AttributeTable) -> str:
+def where(source: InputTable) -> str:
     """The path or the name of the table, for messages, counts and the source of rejected rows: no secrets."""
     return redact_uri(str(source.path or source.table))
 
 
 def read_table(
-    spark: SparkSession, source: ScoredTable | AttributeTable, columns: Sequence[str] | None = None,
+    spark: SparkSession, source: InputTable, columns: Sequence[str] | None = None,
     *, csv_guarded: bool = True,
 ) -> DataFrame:  # fmt: skip
     """The table as a DataFrame, limited to its partition; only schemas and file names are read.
@@ -50,7 +50,7 @@ def read_table(
     Parameters
     ----------
     spark : SparkSession
-    source : ScoredTable or AttributeTable
+    source : InputTable
         Path or table, format, and the partition to read, if it has one.
     columns : sequence of str, optional
         The columns that will be used. Given, no other is refused because files disagree about it or Spark

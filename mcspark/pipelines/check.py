@@ -35,6 +35,9 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
         names = [where(scored), *map(where, config.attributes)]
         frames = [found.raw, *found.attributes]
         groups = [found.from_scored, *found.from_tables]
+        if found.labels is not None and config.labels is not None:
+            names, frames = [*names, where(config.labels)], [*frames, found.labels]
+            groups.append(())
         return {
             "status": "ok",
             "run_id": run.run_id,

@@ -119,7 +119,12 @@ def tasks(config: Config) -> dict[str, Config]:
     """The configuration of each task by its name, the one of the top level first."""
     found = {config.compare.task: config}
     for task in config.compare.tasks:
-        own = {"scored": task.scored, "attributes": task.attributes, "groups": task.groups or config.groups}
+        own = {
+            "scored": task.scored,
+            "attributes": task.attributes,
+            "labels": task.labels,
+            "groups": task.groups or config.groups,
+        }
         found[task.name] = config.model_copy(update=own)
     return found
 

@@ -10,7 +10,7 @@ import structlog
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.config import AttributeTable, Config, ScoredTable, Split
+from mcspark.config import AttributeTable, Config, InputTable, ScoredTable, Split
 from mcspark.core.cells.groups import Family
 from mcspark.data.contract import (
     FAULTS,
@@ -29,8 +29,10 @@ from mcspark.data.join import (
     refuse_unmatched,
 )
 from mcspark.data.keys import check_unique, key_census, supersede
+from mcspark.data.labels import no_label_told, with_labels
 from mcspark.data.row_report import RowReport, enforce, inspect, refuse_rejected
 from mcspark.data.tables import where
+from mcspark.errors import ContractError
 from mcspark.ml.cells import FixedPoint
 from mcspark.ml.groups import category_name, with_categories
 from mcspark.ml.split import SPLIT, check_given_split, role
@@ -251,16 +253,22 @@ def read_inputs(
         tables = read_schemas(run, families, columns, needs_label=needs_label)
     with_label, split, from_tables = tables.with_label, tables.split, tables.from_tables
     numeric = [[n for n in names if n in tables.numeric] for names in (tables.keep, *from_tables)]
-    sources: list[ScoredTable | AttributeTable] = [scored, *config.attributes]
+    sources: list[InputTable] = [scored, *config.attributes]
     raw, *attributes = (
         as_numbers(frame, names, table.format)
         for frame, names, table in zip((tables.raw, *tables.attributes), numeric, sources, strict=True)
     )
+    read = list(zip(sources, numeric, strict=True))
+    labels = None if tables.labels is None or config.labels is None else (tables.labels, config.labels)
+    if labels:
+        read.append((labels[1], []))
+        with run.stage("labels", "join the labels"), faults_told(run.spark, read):
+            raw = with_labels(raw, scored.key, *labels, str(scored.label))
     source = where(scored)
     ruled = apply_row_rules(raw, scored, with_label=with_label, judge_label=needs_label, keep=tables.keep)
     if scored.dedupe:
         ruled = supersede(ruled, scored.key, scored.dedupe.latest_by)
-    checked = faults_told(run.spark, list(zip(sources, numeric, strict=True)))
+    checked = faults_told(run.spark, read)
     with run.stage("check", "check the rows and the keys") as told, checked:
         report = inspect(ruled, scored, with_label=with_label)
         told.update(rows=report.rows, rejected=report.rejected)
@@ -270,6 +278,8 @@ def read_inputs(
         )  # fmt: skip
         if report.reasons:
             log.warning("rows rejected", table=source, **report.reasons)
+        if labels and report.accepted and not report.labelled:
+            raise ContractError(no_label_told(raw, labels[0], scored.key, labels[1]))
         absent = _check_keys(config, accepted(ruled), attributes)
         if with_label and split.column:
             check_given_split(accepted(ruled), str(scored.label), split.column, source=source)

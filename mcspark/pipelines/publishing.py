@@ -71,7 +71,7 @@ def _refuse_inputs(run: Run, target: Target, model: str | None) -> None:
     """Refuse to write over an input, by the names that the file systems and the catalog have for them."""
     tables = [target, target.beside("rejected"), target.beside("metrics")]
     written = [_qualified(run, path) for path in (*(t.path for t in tables), model) if path]
-    for table in (run.config.scored, *run.config.attributes):
+    for table in run.config.inputs.values():
         path = table.path or described(run.spark, str(table.table)).get("Location")
         read = _qualified(run, path) if path else ""
         for place in written:

@@ -9,7 +9,14 @@ from pyspark.sql import DataFrame
 
 from mcspark.config import Config, ScoredTable, Split
 from mcspark.core.cells.groups import Family
-from mcspark.data.schema import check_attribute_schema, check_scored_schema, has_number, resolve_columns
+from mcspark.data.schema import (
+    check_attribute_schema,
+    check_label_schema,
+    check_scored_schema,
+    has_number,
+    refuse_label_twice,
+    resolve_columns,
+)
 from mcspark.data.tables import read_table, where
 from mcspark.errors import ConfigurationError
 from mcspark.pipelines.run import Run
@@ -24,6 +31,8 @@ class Schemas:
     raw : DataFrame
         The scored table.
     attributes : tuple of DataFrame
+    labels : DataFrame or None
+        The table of labels, where they have their own and are needed.
     from_scored : tuple of str
         Group columns of the scored table.
     from_tables : tuple of tuple of str
@@ -40,6 +49,7 @@ class Schemas:
 
     raw: DataFrame
     attributes: tuple[DataFrame, ...]
+    labels: DataFrame | None
     from_scored: tuple[str, ...]
     from_tables: tuple[tuple[str, ...], ...]
     with_label: bool
@@ -78,6 +88,7 @@ def read_schemas(
     given = [*_used(scored, with_label=True), *_extra(config, config.split), *columns]
     raw = read_table(run.spark, scored, given)
     attributes = tuple(read_table(run.spark, table, [*table.key, *columns]) for table in config.attributes)
+    labels = _labels(run, raw, needed=needs_label)
     # Scoring passes a label through, and leaves out one that is no number.
     label = scored.label
     with_label = label is not None and (needs_label or has_number(raw.schema, label, scored.format))
@@ -90,7 +101,7 @@ def read_schemas(
     keep = tuple(name for name in wanted if name not in used)
     valued = [f.column for f in families if f.kind == "value"]
     check_scored_schema(
-        raw, scored, source=where(scored), with_label=with_label, keep=keep,
+        raw, scored, source=where(scored), with_label=with_label and labels is None, keep=keep,
         valued=[n for n in valued if n in from_scored],
     )  # fmt: skip
     numeric = frozenset(f.column for f in families if f.kind in ("bins", "divide"))
@@ -100,7 +111,20 @@ def read_schemas(
             numeric=[n for n in names if n in numeric], valued=[n for n in valued if n in names],
             scored_schema=raw.schema,
         )  # fmt: skip
-    return Schemas(raw, attributes, from_scored, from_tables, with_label, split, keep, numeric)
+    return Schemas(raw, attributes, labels, from_scored, from_tables, with_label, split, keep, numeric)
+
+
+def _labels(run: Run, raw: DataFrame, *, needed: bool) -> DataFrame | None:
+    """The table of labels; a job that learns nothing opens none, and takes no other column for the label."""
+    scored, table = run.config.scored, run.config.labels
+    if table is None:
+        return None
+    refuse_label_twice(raw.schema, str(scored.label), source=where(scored))
+    if not needed:
+        return None
+    frame = read_table(run.spark, table, [*table.key, table.label])
+    check_label_schema(frame, table, source=where(table), scored_schema=raw.schema)
+    return frame
 
 
 def _used(scored: ScoredTable, with_label: bool) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mcspark.config import AttributeTable, Config, Output, ScoredTable
+from mcspark.config import Config, InputTable, Output
 from mcspark.engine.classic.jvm import Platform
 
 _S3 = re.compile(r"s3a?://", re.IGNORECASE)
@@ -150,9 +150,9 @@ FEATURES = {
 
 def features_of(config: Config) -> tuple[str, ...]:
     """The features that the tables and paths of a configuration need."""
-    tables: list[ScoredTable | AttributeTable | Output] = [config.scored, *config.attributes]
+    tables: list[InputTable | Output] = [*config.inputs.values()]
     for task in config.compare.tasks:
-        tables += [task.scored, *task.attributes]
+        tables += [task.scored, *task.attributes, *([task.labels] if task.labels else [])]
     tables += [config.output] if config.output else []
     formats = {table.format for table in tables}
     places = [*(table.path for table in tables), config.drift.against]
