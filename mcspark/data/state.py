@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from mcspark.config import AttributeTable, ScoredTable
+from mcspark.config import InputTable
 from mcspark.data.tables import files_of_table, read_table
 from mcspark.data.target import described
 from mcspark.engine.errors import SPARK_ERRORS
@@ -27,7 +27,7 @@ _COMMITS = {
 }
 
 
-def table_state(spark: SparkSession, source: ScoredTable | AttributeTable) -> str | None:
+def table_state(spark: SparkSession, source: InputTable) -> str | None:
     """The state of a table that is read; None where it cannot be told, as of a view over such a table."""
     try:
         if source.path and source.format in ("parquet", "csv"):

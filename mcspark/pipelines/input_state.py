@@ -31,10 +31,11 @@ def input_state(run: Run, known: dict[str, str | None] | None = None) -> dict[st
             found[what] = state()
         return found[what]
 
-    told = {"scored": table_state(spark, config.scored)}
-    for i, table in enumerate(config.attributes):
-        key = table.model_dump_json()
-        told[f"attributes.{i}"] = once(key, lambda table=table: table_state(spark, table))  # type: ignore[misc]
+    told = {}
+    for place, table in config.inputs.items():
+        if place == "labels" and run.job == "score":
+            continue  # which does not read them
+        told[place] = once(table.model_dump_json(), lambda table=table: table_state(spark, table))  # type: ignore[misc]
     if run.job == "score" and config.model is not None:
         model = config.model.path
         told["model"] = once(model, lambda: place_state(spark, model))
