@@ -305,3 +305,15 @@ def test_signature_of_no_family(spark):
     groups = FittedGroups((Family("value", "c", (), columns=("c",)),))
     frame = with_categories(spark.createDataFrame([(0, "a")], "id int, c string"), groups.families)
     assert with_signature(frame, groups).head()["__signature_0"] == 0
+
+
+@pytest.mark.parametrize("far", [4, 5000])
+def test_whole_numbers_find_their_group_wherever_they_lie(spark, ansi, far):
+    """Near each other by a table, far apart by a list; others, whatever their size, are in none."""
+    known = [(i, c) for i, c in enumerate([-3, 0, 7, 7 + far])]
+    section = {"min_share": 0.0, "columns": [{"column": "c"}]}
+    fitted = fit(spark.createDataFrame(known, "id int, c bigint"), section)
+    others = [-(2**63), -4, -2, 1, 6, 8, 7 + far + 1, 2**31, 2**32 - 3, 2**63 - 1, None]
+    rows = [*known, *((10 + i, c) for i, c in enumerate(others))]
+    found = members(spark.createDataFrame(rows, "id int, c bigint"), fitted)
+    assert found == {"c=-3": [0], "c=0": [1], "c=7": [2], f"c={7 + far}": [3]}
