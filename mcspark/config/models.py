@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterable
+from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
@@ -47,6 +49,9 @@ def _check_levels(levels: tuple[int, ...]) -> tuple[int, ...]:
     return levels
 
 
+Threshold = Annotated[float, Field(gt=0, lt=1)]
+
+
 class Evaluation(Section):
     """What is measured."""
 
@@ -58,6 +63,34 @@ class Evaluation(Section):
     min_group_rows: int = Field(
         2, ge=1, description="Groups with fewer held-out rows are listed, and left out of every maximum."
     )
+    thresholds: Annotated[tuple[Threshold, ...], AsTuple] = Field(
+        (),
+        description="Scores from which decisions are made: the report tells the share of each group's rows "
+        "from there on, and the rates of true and false positives. Each is an edge of the levels.",
+    )
+
+    @field_validator("thresholds")
+    @classmethod
+    def _edges(cls, thresholds: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        base = math.lcm(*info.data.get("levels", (1,)))
+        for threshold, exact in zip(thresholds, _fractions(thresholds), strict=True):
+            if "levels" in info.data and base % exact.denominator:
+                raise ValueError(
+                    f"names {threshold:g}, which is no multiple of 1/{base}, so no edge of these levels; "
+                    f"name another, or add {exact.denominator} to evaluation.levels"
+                )
+        if again := repeated(list(map(str, thresholds))):
+            raise ValueError(f"names {again[0]} twice; name each once")
+        return thresholds
+
+    @property
+    def fractions(self) -> tuple[Fraction, ...]:
+        """The thresholds, exactly."""
+        return _fractions(self.thresholds)
+
+
+def _fractions(thresholds: Iterable[float]) -> tuple[Fraction, ...]:
+    return tuple(Fraction(repr(float(threshold))) for threshold in thresholds)
 
 
 MAX_TOLD = 10_000

@@ -27,7 +27,7 @@ def measured(run: Run, cells: Cells, *, intervals: bool = False, lead: Lead | No
     evaluation = run.config.evaluation
     return measure(
         cells, evaluation.levels, draws=evaluation.draws, seed=evaluation.seed,
-        min_rows=evaluation.min_group_rows, intervals=intervals, lead=lead,
+        min_rows=evaluation.min_group_rows, intervals=intervals, lead=lead, thresholds=evaluation.fractions,
     )  # fmt: skip
 
 

@@ -217,6 +217,28 @@ class RunFacts:
                 columns[f"{name}_{stage}"] = table.by_group(stage, metric, levels).reindex(names).to_numpy()
         return pd.DataFrame(columns)
 
+    def decisions(self) -> list[tuple[float, pd.DataFrame]]:
+        """Each threshold of the configuration, and one row a group, all rows first.
+
+        Returns
+        -------
+        list of (float, DataFrame)
+            ``group`` (None for all rows), then ``rate, true_positive, false_positive`` with the suffixes
+            ``_before`` and, of a calibration, ``_after``.
+        """
+        table = self.table
+        found = table.rows(table.last, "decision_rate")
+        tables = []
+        for (levels, level), rows in found.groupby(["levels", "level"], sort=False):
+            columns: dict[str, Any] = {"group": [None if g != g else g for g in rows["group"]]}  # noqa: PLR0124
+            for name, metric in _DECISIONS.items():
+                for stage in table.stages:
+                    of = table.rows(stage, metric)
+                    of = of[(of["levels"] == levels) & (of["level"] == level)]
+                    columns[f"{name}_{stage}"] = of["value"].to_numpy()
+            tables.append((float(level) / float(levels), pd.DataFrame(columns)))
+        return tables
+
     def largest_pairs(self, stage: int, most: int = 12) -> list[tuple[str, str, float]]:
         """The pair terms of a stage that move members of both groups the most: two groups, correction."""
         if self.pairs is None:
@@ -225,6 +247,11 @@ class RunFacts:
         return list(zip(rows["first"], rows["second"], rows["correction"], strict=True))
 
 
+_DECISIONS = {
+    "rate": "decision_rate",
+    "true_positive": "true_positive_rate",
+    "false_positive": "false_positive_rate",
+}
 ANSWERS = {
     "yes": "Yes, in every group that could be judged",
     "better": "Better, not perfect",
@@ -249,6 +276,11 @@ def number(value: float | None, digits: int | None = None) -> str:
 def count(value: float | None) -> str:
     """A count with its thousands apart; a dash for none."""
     return MISSING if value is None or value != value else f"{int(value):,}"  # noqa: PLR0124
+
+
+def share(value: float | None) -> str:
+    """A share in percent; a dash for none."""
+    return MISSING if value is None or value != value else f"{100 * value:.1f} %"  # noqa: PLR0124
 
 
 def _became(values: tuple[float | None, float | None], *, calibrated: bool) -> str:

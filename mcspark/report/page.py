@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from mcspark.report.definitions import DEFINITIONS
 from mcspark.report.download import metrics_address
 from mcspark.report.drift import DriftRow, drift_rows
-from mcspark.report.facts import RunFacts, count, number
+from mcspark.report.facts import RunFacts, count, number, share
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
@@ -48,6 +48,7 @@ def render(facts: RunFacts) -> str:
             groups=_with_places(groups.head(MAX_ROWS)),
             orders=[(n, words.format(error=facts.error_name)) for n, words, _ in _ORDERS if n in groups],
             n_groups=len(groups),
+            max_rows=MAX_ROWS,
             definitions=DEFINITIONS,
             csv=metrics_address(facts),
         )
@@ -82,7 +83,7 @@ def environment(*, markdown: bool = False) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(number=number, count=count, plain_json=_plain_json)
+    found.filters.update(number=number, count=count, share=share, plain_json=_plain_json)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray
 from mcspark.core.metrics.calibration_error import GroupSummary, LevelErrors, group_table, level_errors
+from mcspark.core.metrics.decisions import Decision, decisions
 from mcspark.core.metrics.intervals import Interval, Intervals, bootstrap_intervals
 from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.core.metrics.noise import QUANTILES, NoiseFloor, noise_floor
@@ -24,7 +26,7 @@ class MetricRow:
     """One number of the metrics table; ``group``, ``levels`` and ``level`` are None where they do not apply.
 
     ``levels`` is the grid, ``level`` the place in it of a number about one level; metrics by level without a
-    group are about all rows.
+    group are about all rows. Of a decision, ``level / levels`` is the threshold.
     """
 
     metric: str
@@ -59,6 +61,8 @@ class Metrics:
         Errors at the second-coarsest grid, or the only one.
     reliability : Reliability
         On the grid of ``lead``.
+    decisions : tuple of Decision
+        At each threshold that was asked for.
     """
 
     rows: int
@@ -72,6 +76,7 @@ class Metrics:
     intervals: Intervals | None
     groups: tuple[GroupSummary, ...]
     reliability: Reliability
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def loss(self) -> float | None:
@@ -154,6 +159,11 @@ class Metrics:
             yield MetricRow("level_mean_label", who, m, fact.mean_label, level)
             if fact.error is not None:
                 yield MetricRow("level_label_error", who, m, fact.error, level)
+        for d in self.decisions:
+            place = {"levels": d.threshold.denominator, "level": d.threshold.numerator}
+            yield MetricRow("decision_rate", d.group, value=d.rate, **place)
+            yield MetricRow("true_positive_rate", d.group, value=d.true_positive, **place)
+            yield MetricRow("false_positive_rate", d.group, value=d.false_positive, **place)
 
     def _of_score(self) -> Iterator[MetricRow]:
         """The MA error of the score itself, without a grid."""
@@ -209,6 +219,7 @@ def measure(
     min_rows: int,
     intervals: bool = False,
     lead: Lead | None = None,
+    thresholds: Sequence[Fraction] = (),
 ) -> Metrics:
     """Measure everything on all of these cells.
 
@@ -226,6 +237,8 @@ def measure(
         Whether to bootstrap intervals too, which costs more than all the rest.
     lead : Lead, optional
         What to speak of first: of a calibration, chosen by both scores; otherwise by these cells.
+    thresholds : sequence of Fraction
+        Of decisions; each must be an edge of the base levels.
     """
     weight = {m: cells.level_sums("weight", m) for m in levels}
     fullest = {m: FullestLevel.of_weight(weight[m]) for m in levels}
@@ -245,4 +258,5 @@ def measure(
         intervals=(bootstrap_intervals(cells, levels, draws, seed, min_rows=min_rows) if intervals else None),
         groups=tuple(group_table(cells, middle)),
         reliability=Reliability.of(cells, lead.grid),
+        decisions=decisions(cells, thresholds),
     )

@@ -41,6 +41,7 @@ def test_defaults():
     }  # fmt: skip
     assert plain["evaluation"] == {
         "levels": [10, 20, 30, 50, 75, 100], "draws": 200, "seed": 1, "min_group_rows": 2,
+        "thresholds": [],
     }  # fmt: skip
     assert plain["compare"] == {
         "methods": ["none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees"],
@@ -305,6 +306,12 @@ REFUSED = [
         "must not be negative; write 0 for no penalty",
     ),
     ({"evaluation": {"levels": []}}, "evaluation.levels", "is empty; give at least one number of levels"),
+    (
+        {"evaluation": {"thresholds": [0.5, 0.123]}},
+        "evaluation.thresholds",
+        "names 0.123, which is no multiple of 1/300, so no edge of these levels; name another, or add 1000",
+    ),
+    ({"evaluation": {"thresholds": [0.5, 0.50]}}, "evaluation.thresholds", "names 0.5 twice; name each once"),
     ({"evaluation": {"levels": [0]}}, "evaluation.levels", "must be positive whole numbers"),
     ({"evaluation": {"levels": [20, 10, 20]}}, "evaluation.levels", "names a number of levels twice"),
     (

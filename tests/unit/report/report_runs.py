@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -22,6 +23,7 @@ from mcspark.report.facts import RunFacts
 from mcspark.report.metrics_table import metrics_frame
 
 LEVELS = (10, 20)
+THRESHOLDS = (Fraction(1, 2), Fraction(1, 5))
 GROUPS = (
     "<script>alert('group')</script>",
     '$\\frac{cost}{2}$ & "quoted"',
@@ -55,7 +57,8 @@ def measured(score, *, groups: tuple[str, ...] = GROUPS, intervals: bool = False
     cells = Cells.from_rows(
         score[part], label[part], member[part], bins=ScoreBins(60, (1,) * 60), groups=groups
     )
-    return measure(cells, LEVELS, draws=60, seed=1, min_rows=20, intervals=intervals)
+    settings = {"draws": 60, "seed": 1, "min_rows": 20, "thresholds": THRESHOLDS}
+    return measure(cells, LEVELS, intervals=intervals, **settings)
 
 
 @cache

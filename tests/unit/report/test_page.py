@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from report_runs import GROUPS, audited, calibrated, drifted, rare
+from report_runs import GROUPS, audited, calibrated, drifted, population, rare
 
+from mcspark.core.cells.cells import Role
 from mcspark.core.training.recipe import Candidate
 from mcspark.report import page as page_module
 from mcspark.report.card import card
@@ -99,7 +100,7 @@ def test_sections_come_in_their_order(page):
     heads = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
     assert heads == [
         "Rows", "Error against the grid", "The score as a whole", "Reliability", "Gaps by group and level",
-        "Groups", "What the calibrator does", "Is there more to gain?", "Model and data",
+        "Groups", "Decisions", "What the calibrator does", "Is there more to gain?", "Model and data",
         "What the metrics mean", "Configuration and versions",
     ]  # fmt: skip
 
@@ -406,3 +407,21 @@ def test_owner_use_licence_and_notes_are_told_as_text(monkeypatch):
     assert r"Intended use: To \*rank\*, not to refuse." in text
     assert r"Notes: one \<script\>two" in text
     assert 'id="about"' not in render(calibrated())
+
+
+def test_decisions_are_told_by_threshold_and_group_before_and_after():
+    facts = calibrated()
+    score, label, member, role = population()
+    test = role == Role.test
+    page = render(facts)
+    for threshold, found in facts.decisions():
+        rows = found.set_index(found["group"].fillna("all"))
+        for name, part in (("all", test), (GROUPS[0], test & member[:, 0])):
+            above = score[part] >= threshold
+            want = [above.mean(), above[label[part] == 1].mean(), above[label[part] == 0].mean()]
+            told = rows.loc[name, ["rate_before", "true_positive_before", "false_positive_before"]]
+            assert list(told) == pytest.approx(want, abs=1e-12)
+            assert f"<td>{100 * want[0]:.1f} %</td>" in page
+    assert [threshold for threshold, _ in facts.decisions()] == [0.5, 0.2]
+    assert page.count('id="decisions"') == 1
+    assert "true positives" not in render(rare())
