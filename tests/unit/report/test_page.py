@@ -424,4 +424,4 @@ def test_decisions_are_told_by_threshold_and_group_before_and_after():
             assert f"<td>{100 * want[0]:.1f} %</td>" in page
     assert [threshold for threshold, _ in facts.decisions()] == [0.5, 0.2]
     assert page.count('id="decisions"') == 1
-    assert "true positives" not in render(rare())
+    assert "true positive rate" not in render(rare())
