@@ -39,6 +39,9 @@ def name_clashes(config: Config) -> list[Problem]:
         problems += [Problem((*place, "key"), what, k) for k in scored.key if folded(k) in OF_REJECTED]
         problems += _taken((*place, "partition"), scored.partition, _roles(scored))
         problems += _groups_of_the_label(of_groups, groups, scored.label)
+    if config.labels is not None:
+        label = {folded(config.labels.label): "is the label"}
+        problems += _taken(("labels", "partition"), config.labels.partition, label)
     return problems
 
 

@@ -160,7 +160,7 @@ class AttributeTable(Source):
     )
 
 
-class LabelTable(Source):
+class LabelTable(Partitioned, Source):
     """A table of labels, joined on the key: they come later than the scores, and may be set right."""
 
     format: InputFormat = Field("parquet", description="Format of the table.")

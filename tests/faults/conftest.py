@@ -134,7 +134,7 @@ class World:
     def write(self, name: str, table: pd.DataFrame, files: int = 1) -> None:
         """Replace a table."""
         shutil.rmtree(self.root / name, ignore_errors=True)
-        (self.root / name).mkdir()
+        (self.root / name).mkdir(parents=True)
         for i in range(files):
             table.iloc[i::files].to_parquet(self.root / name / f"part-{i}.parquet", index=False)
 

@@ -42,6 +42,18 @@ def test_a_row_whose_label_has_not_come_is_scored_and_not_learned_from(world, ap
     assert (output["split"].isna() == output["label"].isna()).all()
 
 
+def test_of_several_days_one_is_meant(world, people, apart):
+    """Each day's labels have keys of their own, so all days together would be refused."""
+    table = people.rename(columns={"label": "truth"})[LABELS]
+    for day, of in (("2026-11-25", table.assign(truth=0.0)), ("2026-11-26", table)):
+        world.write(f"daily/ds={day}", of)
+    apart["labels"]["path"] = str(world.root / "daily")
+    world.refused(r"daily: 240 key\(s\)", 3, "calibrate", **apart)
+    apart["labels"]["partition"] = {"ds": "2026-11-26"}
+    output = world.output(world.ran("calibrate", **apart))
+    assert output["label"].sum() == people["label"].sum()
+
+
 def test_two_labels_of_one_key_are_refused(world, apart):
     world.change("labels", lambda t: pd.concat([t, t.iloc[:1].assign(truth=0.0)]))
     world.refused(r"labels: 1 key\(s\) .* are on 2 rows, .*keep one label a key", 3, "calibrate", **apart)

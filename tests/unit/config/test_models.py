@@ -307,6 +307,16 @@ REFUSED = [
     ),
     ({"evaluation": {"levels": []}}, "evaluation.levels", "is empty; give at least one number of levels"),
     (
+        {"labels": {"path": "x", "key": ["id"]}},
+        "labels",
+        "the table has the key ['id'], but the scored table has ['id', 'part']; use the same names",
+    ),
+    (
+        {"labels": {"path": "x", "key": ["id", "part"]}, "scored": {"label": None}},
+        "labels",
+        "is given, but scored.label is null; name the column that they have in the output",
+    ),
+    (
         {"evaluation": {"thresholds": [0.5, 0.123]}},
         "evaluation.thresholds",
         "names 0.123, which is no multiple of 1/300, so no edge of these levels; name another, or add 1000",

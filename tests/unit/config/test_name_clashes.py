@@ -39,6 +39,13 @@ def test_no_rows_are_chosen_by_score_label_or_weight(column):
     assert found.startswith(f"scored.partition.{column}: is the ")
 
 
+def test_no_labels_are_chosen_by_the_label():
+    labels = {"path": "data/labels", "key": ["id", "part"], "label": "truth"}
+    (found,) = clashes(labels={**labels, "partition": {"Truth": "1"}})
+    assert found.startswith("labels.partition.Truth: is the label")
+    assert not clashes(labels={**labels, "partition": {"ds": "2026-11-26"}})
+
+
 def test_a_slice_by_a_day_of_the_key_is_fine():
     assert not clashes(
         scored={"partition": {"part": "1"}}, output={**OUTPUT, "partition": {"ds": "2026-11-26"}}
