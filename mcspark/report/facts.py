@@ -227,16 +227,17 @@ class RunFacts:
             ``_before`` and, of a calibration, ``_after``.
         """
         table = self.table
-        found = table.rows(table.last, "decision_rate")
+        places = table.rows(table.last, "decision_rate")[["levels", "level"]].drop_duplicates()
         tables = []
-        for (levels, level), rows in found.groupby(["levels", "level"], sort=False):
-            columns: dict[str, Any] = {"group": [None if g != g else g for g in rows["group"]]}  # noqa: PLR0124
+        for levels, level in places.to_numpy():
+            columns: dict[str, Any] = {}
             for name, metric in _DECISIONS.items():
                 for stage in table.stages:
-                    of = table.rows(stage, metric)
-                    of = of[(of["levels"] == levels) & (of["level"] == level)]
-                    columns[f"{name}_{stage}"] = of["value"].to_numpy()
-            tables.append((float(level) / float(levels), pd.DataFrame(columns)))
+                    rows = table.rows(stage, metric)
+                    rows = rows[(rows["levels"] == levels) & (rows["level"] == level)]
+                    columns.setdefault("group", [None if pd.isna(g) else g for g in rows["group"]])
+                    columns[f"{name}_{stage}"] = rows["value"].to_numpy()
+            tables.append((float(level / levels), pd.DataFrame(columns)))
         return tables
 
     def largest_pairs(self, stage: int, most: int = 12) -> list[tuple[str, str, float]]:
