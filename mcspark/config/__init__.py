@@ -17,7 +17,7 @@ from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.predicates import check_predicate
 from mcspark.config.secrets import redact, redact_uri
 from mcspark.config.sources import load_config
-from mcspark.config.tables import AttributeTable, Dedupe, InputTable, LabelTable, Output, ScoredTable
+from mcspark.config.tables import AttributeTable, Dedupe, LabelTable, Output, ScoredTable
 
 __all__ = [
     "AttributeTable",
@@ -32,7 +32,6 @@ __all__ = [
     "Gate",
     "GroupColumn",
     "Groups",
-    "InputTable",
     "LabelTable",
     "Model",
     "Output",

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from mcspark.config import InputTable, ScoredTable
+from mcspark.config import ScoredTable
 from mcspark.config.csv_text import CsvText
+from mcspark.config.tables import InputTable
 from mcspark.data.csv_reader import RAW, STOP, any_of, line_faults, no_number
 from mcspark.data.keys import UNSORTABLE, sortable
 from mcspark.data.rejection import DECIMAL_COMMA

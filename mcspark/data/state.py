@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from mcspark.config import InputTable
+from mcspark.config.tables import InputTable
 from mcspark.data.tables import files_of_table, read_table
 from mcspark.data.target import described
 from mcspark.engine.errors import SPARK_ERRORS

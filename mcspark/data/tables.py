@@ -11,8 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from mcspark.config import InputTable, redact_uri
+from mcspark.config import redact_uri
 from mcspark.config.csv_text import CsvText
+from mcspark.config.tables import InputTable
 from mcspark.data.csv_reader import read_csv
 from mcspark.data.drift import refuse_parquet_drift
 from mcspark.data.lake import by_path

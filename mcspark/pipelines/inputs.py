@@ -10,7 +10,8 @@ import structlog
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.config import AttributeTable, Config, InputTable, ScoredTable, Split
+from mcspark.config import AttributeTable, Config, ScoredTable, Split
+from mcspark.config.tables import InputTable
 from mcspark.core.cells.groups import Family
 from mcspark.data.contract import (
     FAULTS,

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mcspark.config import Config, InputTable, Output
+from mcspark.config import Config, Output
+from mcspark.config.tables import InputTable
 from mcspark.engine.classic.jvm import Platform
 
 _S3 = re.compile(r"s3a?://", re.IGNORECASE)
