@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import structlog
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config import AttributeTable
@@ -20,6 +20,15 @@ log = structlog.get_logger(__name__)
 
 UNMATCHED = "__unmatched"
 """Working column: bit i is set on a row that attribute table i does not have."""
+
+
+def left_join(
+    left: DataFrame, right: DataFrame, key: Sequence[str], marks: Sequence[str], columns: Sequence[Column]
+) -> DataFrame:
+    """Left join on the key, with these columns of the right side and its key by other names, ``marks``."""
+    renamed = [column(name).alias(mark) for name, mark in zip(key, marks, strict=True)]
+    matches = [column(name) == column(mark) for name, mark in zip(key, marks, strict=True)]
+    return left.join(right.select(*renamed, *columns), on=matches, how="left")
 
 
 def join_attributes(
@@ -47,12 +56,7 @@ def join_attributes(
     joined, missed = clean, F.lit(0)
     for i, ((frame, _), names) in enumerate(zip(tables, columns, strict=True)):
         marks = [f"__key_{i}_{j}" for j in range(len(key))]
-        right = frame.select(
-            *(column(name).alias(mark) for name, mark in zip(key, marks, strict=True)),
-            *(column(name) for name in names),
-        )
-        matches = [column(name) == column(mark) for name, mark in zip(key, marks, strict=True)]
-        joined = joined.join(right, on=matches, how="left")
+        joined = left_join(joined, frame, key, marks, [column(name) for name in names])
         missed = missed.bitwiseOR(F.when(column(marks[0]).isNull(), F.lit(1 << i)).otherwise(F.lit(0)))
     working = [f"__key_{i}_{j}" for i in range(len(tables)) for j in range(len(key))]
     return joined.withColumn(UNMATCHED, missed).drop(*working)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from mcspark.config import LabelTable
+from mcspark.data.join import left_join
 from mcspark.data.keys import check_unique
 from mcspark.data.names import keys_told
 from mcspark.data.tables import where
@@ -37,18 +37,13 @@ def with_labels(
     """
     check_unique(labels, key, source=where(table), mend="keep one label a key")
     marks = [f"__label_key_{j}" for j in range(len(key))]
-    right = labels.select(
-        *(column(k).alias(mark) for k, mark in zip(key, marks, strict=True)),
-        column(table.label).alias(name),
-    )
-    matches = [column(k) == column(mark) for k, mark in zip(key, marks, strict=True)]
-    return scored.join(right, on=matches, how="left").drop(*marks)
+    return left_join(scored, labels, key, marks, [column(table.label).alias(name)]).drop(*marks)
 
 
 def no_label_told(scored: DataFrame, labels: DataFrame, key: Sequence[str], table: LabelTable) -> str:
     """Why no scored row has a label, with keys of both sides."""
     names = [column(k) for k in key]
-    known = labels.where(F.col(table.label).isNotNull()) if table.label in labels.columns else labels
+    known = labels.where(column(table.label).isNotNull())
     ours, theirs = (side.select(*names).take(5) for side in (scored, known))
     return (
         f"{where(table)}: none of its labels belongs to a scored row; {keys_told(ours, theirs)}; "
