@@ -265,9 +265,11 @@ def decimal_ratio(number: float) -> tuple[float, float]:
     """
     digits = Decimal(repr(number))
     exponent = int(digits.as_tuple().exponent)
+    if exponent < -22:  # its power of ten is no double
+        return number, 1.0
     bottom = 10.0 ** max(-exponent, 0)
     top = float(digits.scaleb(max(-exponent, 0)))
-    return (top, bottom) if top < LARGEST_EXACT and exponent >= -22 else (number, 1.0)
+    return (top, bottom) if top < LARGEST_EXACT else (number, 1.0)
 
 
 def divided(value: FloatArray, divide_by: float) -> FloatArray:

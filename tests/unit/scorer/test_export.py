@@ -13,12 +13,12 @@ import sqlglot
 from brute_force import score as brute_force
 from golden_cases import golden
 from make import FOLDER, LINKS, text
-from scorer_models import model, people, write
+from scorer_models import form, model, people, write
 
 from mcspark.cli.export import export
 from mcspark.cli.text import Target
 from mcspark.core.cells.groups import Family, FittedGroups
-from mcspark.core.model.stages import Stages
+from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.saved import SavedModel
 from mcspark.errors import ConfigurationError
 from mcspark.export.sql import DIALECTS, to_sql
@@ -63,13 +63,14 @@ def test_every_dialect_has_statements_that_its_parser_reads(dialect):
     statements = list(to_sql(model(("logit",)), dialect, "people", ["id"], "calibrated"))
     kinds = [sqlglot.parse_one(s, dialect=dialect).key for s in (statements[0], statements[-1])]
     assert kinds == ["create", "create"]
-    assert statements[-1].startswith("CREATE VIEW calibrated AS WITH coded AS")
+    assert statements[-1].startswith("CREATE VIEW calibrated AS WITH mcspark_rated0 AS")
 
 
 def saved_with(where):
     groups = FittedGroups((Family("predicate", "p", (1,), where=where, columns=("a",)),))
     columns = {"scoreCol": "s", "predictionCol": "c"}
-    return SavedModel("none", groups, Stages((), groups.names), columns, 0, None)
+    stages = (Stage("identity", form(1, 3, np.random.default_rng(0)), 1),)
+    return SavedModel("trees", groups, Stages(stages, groups.names), columns, 0, None)
 
 
 def test_a_condition_that_means_something_else_there_is_refused():
@@ -103,6 +104,50 @@ def test_the_command_writes_statements_and_json(tmp_path):
     list(export(folder, Target.json, output=str(file), force=True))
     with pytest.raises(ConfigurationError, match="no folder"):
         list(export(folder, Target.json, output=str(tmp_path / "none" / "file")))
+
+
+@pytest.mark.parametrize(
+    ("table", "dialect", "source", "view"),
+    [
+        ("people", "postgres", "people", "people_calibrated"),
+        ('s."My people"', "postgres", 's."My people"', 's."My people_calibrated"'),
+        ("`my-project.data.people`", "bigquery", "`my-project`.`data`.`people`", "people_calibrated`"),
+        ("my-project.data.people", "bigquery", "`my-project`.data.people", "data.people_calibrated"),
+        ("a.b.c", "trino", "a.b.c", "a.b.c_calibrated"),
+    ],
+)
+def test_tables_are_named_as_the_database_names_them(table, dialect, source, view):
+    statement = list(to_sql(saved_with("`a` > 1"), dialect, table, ["id"]))[-1]
+    assert f"FROM {source} AS t" in statement
+    assert statement.split(" AS ")[0].endswith(view)
+
+
+@pytest.mark.parametrize("table", ["people; DROP TABLE people", "people p", "(SELECT 1)", "", 'a"b'])
+def test_what_is_no_name_of_a_table_is_refused(table):
+    for source, view in ((table, None), ("people", table or None)):
+        if source != "people" or view:
+            with pytest.raises(ConfigurationError, match="no name of a table in duckdb"):
+                list(to_sql(saved_with("`a` > 1"), "duckdb", source, ["id"], view))
+
+
+def test_a_view_has_no_two_columns_of_one_name():
+    for key in (["id", "ID"], ["C"]):
+        with pytest.raises(ConfigurationError, match="two columns of one name: the key is"):
+            list(to_sql(saved_with("`a` > 1"), "duckdb", "people", key))
+
+
+def test_words_are_escaped_as_each_database_reads_them():
+    words = ("it's", "x\\y", "a\nb", '"', "é")
+    groups = FittedGroups((Family("value", "job", words, columns=("job",)),))
+    stages = (Stage("identity", form(5, 3, np.random.default_rng(0)), 1),)
+    columns = {"scoreCol": "s", "predictionCol": "c"}
+    saved = SavedModel("trees", groups, Stages(stages, groups.names), columns, 0, None)
+    for dialect in DIALECTS:
+        (inserted,) = (
+            s for s in to_sql(saved, dialect, "t", ["id"]) if s.startswith("INSERT INTO mcspark_word")
+        )
+        tree = sqlglot.parse_one(inserted, dialect=dialect)
+        assert tuple(t.this for t in tree.find_all(sqlglot.exp.Literal) if t.is_string) == words
 
 
 @pytest.mark.parametrize("name", LINKS)
