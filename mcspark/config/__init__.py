@@ -14,7 +14,6 @@ from mcspark.config.models import (
     required,
 )
 from mcspark.config.monitoring import Drift, Tracking
-from mcspark.config.predicates import check_predicate
 from mcspark.config.secrets import redact, redact_uri
 from mcspark.config.sources import load_config
 from mcspark.config.tables import AttributeTable, Dedupe, LabelTable, Output, ScoredTable
@@ -40,7 +39,6 @@ __all__ = [
     "ScoredTable",
     "Split",
     "Tracking",
-    "check_predicate",
     "load_config",
     "redact",
     "redact_uri",

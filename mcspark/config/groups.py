@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from mcspark.config.codebook import Entry, Labels, Words, check_codebook, read_codebook
-from mcspark.config.predicates import check_predicate
 from mcspark.config.section import AsTuple, Column, Section, repeated
 from mcspark.identifiers import folded
+from mcspark.predicates import check_predicate
 
 MAX_GROUP_NAME = 200
 

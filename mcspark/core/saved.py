@@ -101,7 +101,7 @@ def _check_conditions(groups: FittedGroups) -> None:
     conditions = [(family.column, family.where) for family in groups.families if family.where is not None]
     if not conditions:
         return
-    from mcspark.config.predicates import check_predicate  # noqa: PLC0415  (models without need no parser)
+    from mcspark.predicates import check_predicate  # noqa: PLC0415  (models without need no parser)
 
     for name, where in conditions:
         if check_predicate(where)[0] != where:

@@ -73,7 +73,8 @@ class GroupSet:
     @classmethod
     def from_config(cls, groups: Groups | Mapping[str, Any]) -> GroupSet:
         """Definitions from the ``groups`` section of a configuration, as a model or a plain mapping."""
-        from mcspark.config import Groups, check_predicate  # noqa: PLC0415  (workers need no parsers)
+        from mcspark.config import Groups  # noqa: PLC0415  (workers need no parsers)
+        from mcspark.predicates import check_predicate  # noqa: PLC0415
 
         section = groups if isinstance(groups, Groups) else Groups.model_validate(groups)
         families = []
@@ -227,7 +228,7 @@ def _check_condition(frame: DataFrame, family: Family) -> None:
 
 
 def _condition(family: Family) -> Column:
-    from mcspark.config.predicates import computed  # noqa: PLC0415  (workers need no parsers)
+    from mcspark.predicates import computed  # noqa: PLC0415  (workers need no parsers)
 
     return F.expr(computed(str(family.where)))
 

@@ -1,7 +1,7 @@
 """Conditions of groups in NumPy: the part of Spark's SQL whose meaning can be had exactly; no other is taken.
 
 Truth is three-valued, as SQL's. What Spark cannot compute is null, as
-:func:`mcspark.config.predicates.computed` has it: a division by zero, a whole number too large for its type.
+:func:`mcspark.predicates.computed` has it: a division by zero, a whole number too large for its type.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Condition:
     name : str
         Of the group.
     where : str
-        As :func:`mcspark.config.predicates.check_predicate` renders it.
+        As :func:`mcspark.predicates.check_predicate` renders it.
 
     Raises
     ------

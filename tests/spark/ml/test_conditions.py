@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mcspark.config.predicates import computed
 from mcspark.errors import ContractError
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.groups import GroupSet, category_name, with_categories
 from mcspark.ml.working import working_columns
+from mcspark.predicates import computed
 
 ROWS = [
     ("070", 5, 0, 3_000_000_000),

@@ -177,22 +177,24 @@ def test_a_condition_that_needs_spark_is_named():
         Scorer(saved)
 
 
-def test_neither_spark_nor_pandas_nor_arrow_nor_a_parser_is_needed(tmp_path):
-    folder = write(model(("logit",), condition=False), tmp_path)
+@pytest.mark.parametrize(("condition", "also"), [(False, set()), (True, {"sqlglot"})])
+def test_numpy_is_enough_and_the_parser_for_conditions(condition, also, tmp_path):
+    folder = write(model(("logit",), condition=condition), tmp_path)
     script = f"""
 import sys
 class Refused:
     def find_spec(self, name, path=None, target=None):
-        allowed = name.split('.')[0] in sys.stdlib_module_names | {{'numpy', 'mcspark'}}
+        allowed = name.split('.')[0] in sys.stdlib_module_names | {{'numpy', 'mcspark', *{also!r}}}
         if not allowed: raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Refused())
 from mcspark.scorer import Scorer
 scorer = Scorer.load({str(folder)!r})
-row = {{"score": 0.4, "SEX": 1, "AGEP": 30, "OCCP": 120, "job": "a"}}
+row = {{"score": 0.4, "SEX": 2, "AGEP": 70, "OCCP": 120, "job": "a"}}
 print(scorer.score({{k: [v] for k, v in row.items()}})[0] == scorer.score_one(row))
+print(scorer.explain_one(row).to_dict()["calibrated"] == scorer.score_one(row))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True"
+    assert done.stdout.split() == ["True", "True"]
 
 
 def test_threads_share_a_scorer():

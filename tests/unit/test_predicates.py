@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcspark.config import check_predicate
+from mcspark.predicates import check_predicate
 
 ACCEPTED = [
     ("SEX = 2 AND AGEP >= 65", "(`SEX` = 2) AND (`AGEP` >= 65)", {"SEX", "AGEP"}),
