@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from mcspark.cli.files import free_place, written_aside
+from mcspark.cli.files import free_place, local_place, written_aside
 from mcspark.cli.left import json_object, metrics_at
 from mcspark.cli.text import text_table
+from mcspark.core.saved import RUN_FILE
 from mcspark.errors import ContractError, McsparkError
 from mcspark.report.difference import Difference, Moves, Side, difference, moves_of_rows
 from mcspark.report.difference_page import html, sentences, tables
@@ -71,7 +72,7 @@ def diff(
 
 def _side(path: str, letter: str) -> tuple[Side, Path | None, list[str]]:
     """A side, where its model is, and what is left out of it."""
-    place = Path(path.removeprefix("file:"))
+    place = local_place(path)
     if place.suffix != ".json" or place.name == "model.json":
         folder = place.parent if place.name == "model.json" else place
         return Side(path, read_model(place), _metrics_of_maker(folder)), folder.resolve(), []
@@ -80,7 +81,7 @@ def _side(path: str, letter: str) -> tuple[Side, Path | None, list[str]]:
         raise ContractError(f"{path}: neither a model's folder nor the manifest of a run (no run_id)")
     named = manifest.get("paths")
     paths: dict[str, Any] = named if isinstance(named, dict) else {}
-    model, notes, folder = None, [], Path(str(paths.get("model") or "").removeprefix("file:"))
+    model, notes, folder = None, [], local_place(str(paths.get("model") or ""))
     try:
         model = read_model(folder) if paths.get("model") else None
     except ContractError as error:
@@ -95,7 +96,7 @@ def _side(path: str, letter: str) -> tuple[Side, Path | None, list[str]]:
 def _metrics_of_maker(folder: Path) -> MetricsTable | None:
     """The metrics of the run that has made a model, where its folder says which they are."""
     try:
-        return metrics_at(json_object(folder / "run.json").get("metrics"))
+        return metrics_at(json_object(folder / RUN_FILE).get("metrics"))
     except ContractError:
         return None
 

@@ -1,12 +1,18 @@
-"""Files on this machine that a command writes: aside, and in place when they are whole."""
+"""Files on this machine: where they are, and how a command writes them, aside and in place when whole."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mcspark.errors import ConfigurationError
+
+
+def local_place(path: str) -> Path:
+    """A path of this machine, with or without ``file:``."""
+    return Path(path.removeprefix("file:"))
 
 
 def free_place(target: str, *, force: bool) -> Path:
@@ -28,7 +34,7 @@ def free_place(target: str, *, force: bool) -> Path:
 @contextmanager
 def written_aside(place: Path) -> Iterator[Path]:
     """A file beside ``place`` to write to; it takes its place if nothing goes wrong."""
-    aside = place.with_name(f".{place.name}.part")
+    aside = place.with_name(f".{place.name}.writing-{os.getpid()}")
     try:
         yield aside
         aside.replace(place)

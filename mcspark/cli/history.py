@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from mcspark.cli.files import local_place, written_aside
 from mcspark.cli.text import text_table
 from mcspark.data.manifest_form import MAX_BYTES, parse_manifest
 from mcspark.errors import ConfigurationError, ContractError
@@ -47,7 +48,7 @@ def history_of(paths: Sequence[str], site: Path | None = None) -> History:
     runs: list[PastRun] = []
     skipped: list[tuple[str, str]] = []
     for path in paths:
-        place = Path(path.removeprefix("file:"))
+        place = local_place(path)
         found = sorted(set(_manifests(place)))
         if not found:
             raise ContractError(
@@ -125,7 +126,7 @@ def _metrics(run: PastRun, roots: Sequence[Path]) -> MetricsTable | None:
     places = [root.with_name(f"{root.name}_metrics") / leaf for root in roots if root.name]
     told = run.at("paths", "metrics")
     if isinstance(told, str) and told.rstrip("/").endswith(leaf):
-        places.append(Path(told.removeprefix("file:")))
+        places.append(local_place(told))
     for place in places:
         files = sorted(place.glob("*.parquet")) if place.is_dir() else []
         if not files:
@@ -143,7 +144,7 @@ def _report(run: PastRun, site: Path) -> str | None:
     told = run.at("paths", "report")
     if not isinstance(told, str):
         return None
-    page = Path(told.removeprefix("file:"))
+    page = local_place(told)
     try:
         if _title(page).split()[-1:] != [run.run_id]:
             return None
@@ -173,9 +174,8 @@ def write_site(history: History, site: Path) -> Path:
                 f"{page}: is there and is no {TITLE.lower()}; name another folder, or remove it"
             )
         site.mkdir(parents=True, exist_ok=True)
-        written = site / f".{PAGE}.writing-{os.getpid()}"
-        written.write_text(render_history(history), encoding="utf-8")
-        written.replace(page)
+        with written_aside(page) as aside:
+            aside.write_text(render_history(history), encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(
             f"{page}: cannot be written ({error.strerror}); name another folder"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from mcspark.cli.files import local_place
 from mcspark.core.cells.groups import Family
 from mcspark.errors import ContractError
 from mcspark.report.metrics_table import MetricsTable
@@ -30,18 +31,12 @@ def json_object(place: Path) -> dict[str, Any]:
 
 def metrics_at(path: Any) -> MetricsTable | None:
     """The metrics table at a path; None where nothing is there, a ``ContractError`` where it is another."""
-    place = Path(str(path or "").removeprefix("file:"))
-    if not path or not place.exists():
+    if not path or not (place := local_place(str(path))).exists():
         return None
     try:
         return MetricsTable(pd.read_parquet(place))
     except (OSError, ValueError) as error:
         raise ContractError(f"{place}: no metrics table of mcspark ({error})") from error
-
-
-def local_place(path: Any) -> Path | None:
-    """A path of this machine, with or without ``file:``; None for none."""
-    return Path(str(path).removeprefix("file:")) if path else None
 
 
 def families_of(configuration: Any) -> tuple[Family, ...]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mcspark.cli.files import free_place, written_aside
-from mcspark.cli.left import families_of, json_object, local_place, metrics_at
+from mcspark.cli.files import free_place, local_place, written_aside
+from mcspark.cli.left import families_of, json_object, metrics_at
 from mcspark.core.model.stages import Stages
+from mcspark.core.saved import RUN_FILE
 from mcspark.errors import ContractError
 from mcspark.report.facts import RunFacts
 from mcspark.report.names import with_names
@@ -38,7 +39,7 @@ def draw_again(run: str, output: str, *, force: bool = False) -> Iterator[str]:
         If it is no manifest, or its metrics are not on this machine.
     """
     place = free_place(output, force=force)
-    manifest = json_object(Path(run.removeprefix("file:")))
+    manifest = json_object(local_place(run))
     if not isinstance(manifest.get("run_id"), str) or not isinstance(manifest.get("configuration"), dict):
         raise ContractError(f"{run}: not the manifest of a run; it has no run_id and configuration")
     paths = manifest.get("paths") if isinstance(manifest.get("paths"), dict) else None
@@ -55,7 +56,7 @@ def draw_again(run: str, output: str, *, force: bool = False) -> Iterator[str]:
             configuration=manifest["configuration"],
             versions=manifest.get("versions") or {},
         ),
-        local_place((paths or {}).get("model")),
+        local_place(str(model)) if (model := (paths or {}).get("model")) else None,
     )
     try:
         page = render(with_names(facts, families_of(facts.configuration)))
@@ -75,7 +76,7 @@ def _with_model(facts: RunFacts, folder: Path | None) -> tuple[RunFacts, list[st
 
     try:
         model = read_model(folder)
-        maker = json_object(folder / "run.json").get("run_id")
+        maker = json_object(folder / RUN_FILE).get("run_id")
     except ContractError as error:
         return facts, [f"Left out, what the calibrator does: {error}."]
     if maker != facts.summary["run_id"]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mcspark.cli.files import local_place
 from mcspark.cli.left import families_of
 from mcspark.cli.text import text_table
 from mcspark.core.cells.groups import Family
@@ -42,7 +43,7 @@ def shown(path: str, groups: int = 10) -> str:
     ContractError
         If it is none of these, or cannot be read.
     """
-    place = Path(path.removeprefix("file:"))
+    place = local_place(path)
     if not place.exists():
         raise ContractError(
             f"{path}: nothing is there; name a model's folder, a manifest (JSON) or a metrics table, "

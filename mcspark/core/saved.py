@@ -13,6 +13,9 @@ from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import MAX_STAGES
 
 SCHEMA_VERSION = 1
+RUN_FILE = "run.json"
+"""In the folder of a model: which run has made it, and where its metrics are."""
+
 MAX_BYTES = 64 * 1024 * 1024
 COLUMNS = ("scoreCol", "predictionCol")
 

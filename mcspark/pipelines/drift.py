@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from mcspark.config import Drift, redact_uri
 from mcspark.config.secrets import HIDDEN
+from mcspark.core.saved import RUN_FILE
 from mcspark.data.lake import PROVIDERS, by_path
 from mcspark.data.lease import settled
 from mcspark.data.manifest import read_manifest
@@ -24,9 +25,6 @@ from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files
 from mcspark.runtime.literal import literal_reader
 from mcspark.runtime.untrusted import read_json
-
-RUN_FILE = "run.json"
-"""In the folder of a model: which run has made it, and where its metrics are."""
 
 _KOLMOGOROV = 1.358
 _NORMAL = 1.960
