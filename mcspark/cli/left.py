@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 
 from mcspark.cli.files import local_place
+from mcspark.config import Groups
+from mcspark.core.cells.definitions import defined
 from mcspark.core.cells.groups import Family
 from mcspark.errors import ContractError
 from mcspark.report.metrics_table import MetricsTable
@@ -41,9 +43,7 @@ def metrics_at(path: Any) -> MetricsTable | None:
 
 def families_of(configuration: Any) -> tuple[Family, ...]:
     """The groups of a run, with titles and labels; none where its configuration is not to be had any more."""
-    from mcspark.ml.groups import GroupSet  # noqa: PLC0415  (slow to import)
-
     try:
-        return GroupSet.from_config(configuration["groups"]).families
+        return defined(Groups.model_validate(configuration["groups"]))
     except (TypeError, KeyError, ValueError):  # pydantic's error is a ValueError
         return ()

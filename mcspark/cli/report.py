@@ -11,6 +11,7 @@ from mcspark.cli.left import families_of, json_object, metrics_at
 from mcspark.core.model.stages import Stages
 from mcspark.core.saved import RUN_FILE
 from mcspark.errors import ContractError
+from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.report.facts import RunFacts
 from mcspark.report.names import with_names
 from mcspark.report.page import render
@@ -72,8 +73,6 @@ def _with_model(facts: RunFacts, folder: Path | None) -> tuple[RunFacts, list[st
     """Curves and pairs, if the model is here and is still this run's."""
     if folder is None:
         return facts, []
-    from mcspark.ml.curves import curves_frame, pairs_frame  # noqa: PLC0415  (slow to import)
-
     try:
         model = read_model(folder)
         maker = json_object(folder / RUN_FILE).get("run_id")

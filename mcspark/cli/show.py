@@ -15,15 +15,17 @@ from mcspark.cli.text import text_table
 from mcspark.core.cells.groups import Family
 from mcspark.core.cells.readable import readable_names
 from mcspark.core.metrics.lead import ERROR_NAMES
+from mcspark.core.model.stages import Stages
+from mcspark.core.saved import saved_model
 from mcspark.errors import ContractError
+from mcspark.ml.curves import curves_frame, pairs_frame
+from mcspark.ml.fit_summary import FitSummary
 from mcspark.report.facts import count, number
 from mcspark.report.metrics_table import MetricsTable
 from mcspark.runtime.untrusted import read_json
 
 if TYPE_CHECKING:
     from mcspark.core.training.recipe import Recipe
-    from mcspark.ml.fit_summary import FitSummary
-    from mcspark.ml.multicalibrator import MulticalibratorModel
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -69,25 +71,21 @@ def _text(path: Path) -> str:
 
 
 def _model(plain: Any, groups: int) -> str:
-    from mcspark.ml.multicalibrator import MulticalibratorModel  # noqa: PLC0415  (slow to import)
-    from mcspark.ml.persistence import model_from_plain  # noqa: PLC0415
-
-    model = model_from_plain(MulticalibratorModel, plain)
-    parts = [
-        f"Calibrator: {model.method}, {len(model.fitted.names)} groups, written by mcspark {plain['mcspark']}"
-    ]
-    if model.summary is not None and model.summary.rounds:
-        parts.append(_rounds(model.summary))
-    if model.summary is not None:
-        parts += [f"Warning: {warning}" for warning in model.summary.warnings]
-        if model.summary.recipe is not None:
-            parts.append(_recipe(model.summary.recipe))
-    if model.stages and model.stages.stages:
-        parts.append(_stages(model))
-        parts.append(_corrections(model, groups))
-        pairs = model.pairs().head(groups)
+    model = saved_model(plain)
+    fit = FitSummary.from_dict(model.fit, model.groups.names, model.calibrator)
+    names = readable_names(model.groups.families, model.groups.names)
+    parts = [f"Calibrator: {model.method}, {len(names)} groups, written by mcspark {plain['mcspark']}"]
+    if fit is not None and fit.rounds:
+        parts.append(_rounds(fit))
+    if fit is not None:
+        parts += [f"Warning: {warning}" for warning in fit.warnings]
+        if fit.recipe is not None:
+            parts.append(_recipe(fit.recipe))
+    stages = model.calibrator
+    if isinstance(stages, Stages) and stages.stages:
+        parts += [_stages(stages), _corrections(stages, names, groups)]
+        pairs = pairs_frame(stages).head(groups)
         if len(pairs):
-            names = _names(model)
             pairs = pairs.assign(**{end: pairs[end].map(names) for end in ("first", "second")})
             rows = pairs[["first", "second", "stage", "correction"]].itertuples(index=False)
             table = text_table(
@@ -95,17 +93,13 @@ def _model(plain: Any, groups: int) -> str:
                 [(a, b, str(stage + 1), f"{value:+.4f}") for a, b, stage, value in rows],
             )
             parts.append(f"Largest pair terms\n{table}")
-    if model.fitted.dropped:
-        words = readable_names(model.fitted.families, [name for name, _ in model.fitted.dropped])
+    if model.groups.dropped:
+        words = readable_names(model.groups.families, [name for name, _ in model.groups.dropped])
         listed = text_table(
-            ("category", "why"), [(words[name], why) for name, why in model.fitted.dropped[:groups]]
+            ("category", "why"), [(words[name], why) for name, why in model.groups.dropped[:groups]]
         )
-        parts.append(f"Categories that are no group ({len(model.fitted.dropped)} in all)\n{listed}")
+        parts.append(f"Categories that are no group ({len(model.groups.dropped)} in all)\n{listed}")
     return "\n\n".join(parts)
-
-
-def _names(model: MulticalibratorModel) -> dict[str, str]:
-    return readable_names(model.fitted.families, model.fitted.names)
 
 
 def _rounds(fit: FitSummary) -> str:
@@ -134,8 +128,7 @@ def _recipe(recipe: Recipe) -> str:
     return f"{said}\n{text_table(head, rows)}" if rows else said
 
 
-def _stages(model: MulticalibratorModel) -> str:
-    assert model.stages is not None
+def _stages(stages: Stages) -> str:
     rows = [
         (
             str(i),
@@ -144,14 +137,14 @@ def _stages(model: MulticalibratorModel) -> str:
             count(len(stage.form.thresholds)),
             count(len(stage.form.pairs)),
         )
-        for i, stage in enumerate(model.stages.stages, start=1)
+        for i, stage in enumerate(stages.stages, start=1)
     ]
     return "Stages\n" + text_table(("stage", "trees", "link", "thresholds", "pair terms"), rows)
 
 
-def _corrections(model: MulticalibratorModel, groups: int) -> str:
-    every, curves = "(every row)", model.curves()
-    curves["group"] = curves["group"].map(_names(model)).fillna(every)
+def _corrections(stages: Stages, names: Mapping[str, str], groups: int) -> str:
+    every, curves = "(every row)", curves_frame(stages)
+    curves["group"] = curves["group"].map(names).fillna(every)
     curves["area"] = curves["correction"] * (curves["upper"] - curves["lower"])
     found = curves.groupby(["stage", "group"], sort=False).agg(
         mean=("area", "sum"), least=("correction", "min"), most=("correction", "max")
@@ -165,7 +158,7 @@ def _corrections(model: MulticalibratorModel, groups: int) -> str:
         for s, g, mean, low, high in zip(*columns, strict=True)
     ]
     table = text_table(("stage", "group", "mean", "least", "most"), rows)
-    return f"Corrections over the score range, largest first (of {len(model.fitted.names)} groups)\n{table}"
+    return f"Corrections over the score range, largest first (of {len(names)} groups)\n{table}"
 
 
 def _manifest(plain: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
+from mcspark.core.cells.definitions import defined
 from mcspark.core.cells.groups import (
     LARGEST_EXACT,
     LARGEST_WHOLE,
@@ -31,7 +32,6 @@ from mcspark.core.cells.groups import (
     Category,
     Family,
     FittedGroups,
-    Kind,
     decimal_ratio,
 )
 from mcspark.core.cells.levels import IntArray
@@ -74,24 +74,9 @@ class GroupSet:
     def from_config(cls, groups: Groups | Mapping[str, Any]) -> GroupSet:
         """Definitions from the ``groups`` section of a configuration, as a model or a plain mapping."""
         from mcspark.config import Groups  # noqa: PLC0415  (workers need no parsers)
-        from mcspark.predicates import check_predicate  # noqa: PLC0415
 
         section = groups if isinstance(groups, Groups) else Groups.model_validate(groups)
-        families = []
-        for spec in section.columns:
-            kind: Kind = (
-                "bins" if spec.bins is not None else "divide" if spec.divide_by is not None else "value"
-            )
-            words = section.words_of(spec)
-            labels = tuple(words.labels.items()) if words.labels else None
-            family = Family(kind, spec.column, bins=spec.bins, divide_by=spec.divide_by)
-            families.append(replace(family, columns=(spec.column,), title=words.title, labels=labels))
-        for predicate in section.predicates:
-            where, columns = check_predicate(predicate.where)
-            families.append(
-                Family("predicate", predicate.name, (1,), where=where, columns=tuple(sorted(columns)))
-            )
-        return cls(tuple(families), section.min_share, section.intersections)
+        return cls(defined(section), section.min_share, section.intersections)
 
     @property
     def columns(self) -> tuple[str, ...]:
