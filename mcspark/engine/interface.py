@@ -161,6 +161,9 @@ class Engine(Protocol):
     def cancel(self, group: str) -> None:
         """Cancel the jobs of this group that run now; nothing if Spark is gone."""
 
+    def workers_are_the_drivers(self) -> bool:
+        """Whether tasks run on the driver, and by the Python of this process, with the same libraries."""
+
     def on_partitions(self, function: Callable[[Iterable[int]], Iterable[R]], tasks: int) -> list[R]:
         """What a function returns, run by so many tasks at once in plain Python, without Arrow or pandas."""
 

@@ -32,13 +32,20 @@ _LOAD = "java_method('com.microsoft.azure.synapse.ml.lightgbm.LightGBMUtils', 'i
 def check_executors(spark: SparkSession) -> None:
     """Compare Python, NumPy, pandas, pyarrow and mcspark of every executor with the driver's.
 
-    Executors that come later, to a job that lets them, are not looked at.
+    Executors that come later, to a job that lets them, are not looked at; nor is a driver that runs the tasks
+    itself, by its own Python.
 
     Raises
     ------
     ConfigurationError
         Something is missing or has another version; the message names host and versions.
     """
+    if not engine_of(spark).workers_are_the_drivers():
+        compare_executors(spark)
+
+
+def compare_executors(spark: SparkSession) -> None:
+    """:func:`check_executors`, whoever runs the tasks."""
     probe = make_probe(HOLD_SECONDS)
     driver = next(iter(probe(())))
     tasks = settled_slots(spark)

@@ -17,7 +17,7 @@ from typing import NoReturn
 from pyspark.sql import SparkSession
 
 from mcspark.config.secrets import JAVA_PATTERN
-from mcspark.engine.classic import jvm
+from mcspark.engine.classic import jvm, workers
 from mcspark.engine.classic.store import respect_umask
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.runtime import formats, streams
@@ -84,6 +84,7 @@ def spark_session(
     with contextlib.nullcontext() if streams.submitted() else streams.stdout_to_stderr():
         spark = builder.getOrCreate()
     jvm.look_up_once()
+    workers.fork_from(spark, "mcspark.runtime.daemon")
     streams.keep_stdout_clean()
     respect_umask(spark, _umask())
     hide_secrets(spark)

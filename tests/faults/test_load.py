@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from .conftest import GROUPS, KEY, World, run_child
+from .conftest import GROUPS, KEY, Done, World, run_child
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -19,7 +21,7 @@ SMALL_EXECUTORS = {"spark.driver.maxResultSize": "64m", "spark.sql.shuffle.parti
 CLUSTER = "local-cluster[1,2,1024]"
 
 
-def write_big(world: World, *, rows: int, attributes: dict, key=None) -> None:
+def write_big(world: World, rows: int, attributes: dict[str, str], key: Column | None = None) -> None:
     """Both tables, made in Spark: scores and attributes by the hash of the place."""
     draw = [F.pmod(F.xxhash64("id", F.lit(i)), F.lit(1_000_000)) / 1_000_000 for i in range(8)]
     frame = world.spark.range(0, rows, 1, 8)
@@ -34,18 +36,34 @@ def write_big(world: World, *, rows: int, attributes: dict, key=None) -> None:
     frame.select(*KEY, *columns).write.mode("overwrite").parquet(str(world.root / "attributes"))
 
 
-def run(world: World, *jobs: str, **sections):
-    config = str(world.configure(**sections))
-    child = run_child(
-        "none",
-        *[[job, "--config", config] for job in jobs],
-        master=CLUSTER,
-        conf=SMALL_EXECUTORS,
-        timeout=3000,
-    )
-    assert len(child.jobs) == len(jobs), child.log[-3000:]
-    for done in child.jobs:
-        assert done.exit_code == 0, (done.summary, child.log[-3000:])
+MANY = {f"a{i}": f"cast(u{2 + i % 6} * {5 + i} as int) % {3 + i % 4}" for i in range(12)}
+ALIKE = {
+    "sex": "if(u2 < 0.9, 1, 2)", "age": "if(u2 < 0.9, 40, cast(16 + u3 * 80 as int))",
+    "job": "if(u2 < 0.9, 'a', concat('j', cast(u4 * 30 as int)))",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def loaded(spark, ready, tmp_path_factory) -> list[Done]:
+    """Three jobs on large tables, one after the other in one session: driver and executor of 1 GiB each."""
+    repeated = F.when(F.col("id") % 10 < 9, F.lit("0")).otherwise(F.col("id").cast("string"))
+    signatures = {
+        "groups": {"columns": [{"column": name} for name in MANY], "predicates": []},
+        "calibrator": {"max_trees": 30, "score_bins": 0},
+    }
+    tables = {
+        "alike": ("score", (ROWS, ALIKE), {}),
+        "one-key": ("score", (ROWS, {"sex": "1", "age": "40", "job": "'a'"}, repeated), {}),
+        "signatures": ("calibrate", (min(ROWS, 1_000_000), MANY), signatures),
+    }
+    commands = []
+    for name, (job, table, sections) in tables.items():
+        world = World(spark, tmp_path_factory.mktemp("loaded") / name)
+        shutil.copytree(ready, world.root)
+        write_big(world, *table)
+        commands.append([job, "--config", str(world.configure(**sections))])
+    child = run_child("none", *commands, master=CLUSTER, conf=SMALL_EXECUTORS, timeout=3000)
+    assert len(child.jobs) == len(commands), child.log[-3000:]
     return child.jobs
 
 
@@ -54,42 +72,25 @@ def count(done) -> int:
     return sum(len(pd.read_parquet(file, columns=["person"])) for file in files)
 
 
-def test_nine_rows_in_ten_alike_under_small_executors(world):
-    """90 % of the rows with one signature, a driver and an executor of 1 GiB, 64 MiB for results."""
-    write_big(
-        world, rows=ROWS,
-        attributes={
-            "sex": "if(u2 < 0.9, 1, 2)", "age": "if(u2 < 0.9, 40, cast(16 + u3 * 80 as int))",
-            "job": "if(u2 < 0.9, 'a', concat('j', cast(u4 * 30 as int)))",
-        },
-    )  # fmt: skip
-    (scored,) = run(world, "score")
-    assert (scored.summary["rows"]["scored"], count(scored)) == (ROWS, ROWS)
+def test_nine_rows_in_ten_alike_under_small_executors(loaded):
+    """90 % of the rows with one signature, 64 MiB for results."""
+    done = loaded[0]
+    assert done.exit_code == 0, (done.summary, done.log[-3000:])
+    assert (done.summary["rows"]["scored"], count(done)) == (ROWS, ROWS)
 
 
-def test_nine_rows_in_ten_of_one_key_are_refused(world):
+def test_nine_rows_in_ten_of_one_key_are_refused(loaded):
     """No memory runs out over the many rows of the one key."""
-    write_big(
-        world, rows=ROWS, key=F.when(F.col("id") % 10 < 9, F.lit("0")).otherwise(F.col("id").cast("string")),
-        attributes={"sex": "1", "age": "40", "job": "'a'"},
-    )  # fmt: skip
-    config = str(world.configure())
-    child = run_child(
-        "none", ["score", "--config", config], master=CLUSTER, conf=SMALL_EXECUTORS, timeout=3000
-    )
-    (done,) = child.jobs
-    assert done.exit_code == 3, (done.summary, child.log[-3000:])
+    done = loaded[1]
+    assert done.exit_code == 3, (done.summary, done.log[-3000:])
     assert f"1 key(s) (house, person) are on {ROWS // 10 * 9} rows" in done.error
 
 
-def test_twenty_thousand_signatures(world):
-    columns = {f"a{i}": f"cast(u{2 + i % 6} * {5 + i} as int) % {3 + i % 4}" for i in range(12)}
-    rows = min(ROWS, 1_000_000)
-    write_big(world, rows=rows, attributes=columns)
-    groups = {"columns": [{"column": name} for name in columns], "predicates": []}
-    (done,) = run(world, "calibrate", groups=groups, calibrator={"max_trees": 30, "score_bins": 0})
+def test_twenty_thousand_signatures(loaded):
+    done = loaded[2]
+    assert done.exit_code == 0, (done.summary, done.log[-3000:])
     assert done.summary["signatures"] >= 20_000
-    assert done.summary["rows"]["scored"] == rows
+    assert done.summary["rows"]["scored"] == min(ROWS, 1_000_000)
 
 
 def test_thousands_of_tiny_files(world, people):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import lightgbm
 import pytest
 
@@ -13,22 +10,6 @@ from mcspark.runtime import jars
 
 AUTO = {"calibrator": {"engine": "auto"}}
 OFFICIAL = f"lightgbm {lightgbm.__version__} on the driver"
-
-
-@pytest.mark.synapseml
-def test_the_driver_trains_and_the_manifest_names_it(strange):
-    done = strange.child.jobs[0]
-    assert done.exit_code == 0, (done.summary, strange.child.log[-3000:])
-    assert done.summary["engine"] == OFFICIAL
-    manifest = json.loads(Path(done.summary["paths"]["manifest"].removeprefix("file:")).read_text())
-    assert manifest["engine"] == OFFICIAL
-    assert "SynapseML does not load: the driver trains on the cells" in done.log
-    assert "UnsatisfiedLinkError" in done.log
-    assert done.summary["stages"][0]["trees"] > 0
-    text = (strange.world.root / "model" / "trees_0.txt").read_text()
-    assert lightgbm.Booster(model_str=text).num_trees() == done.summary["stages"][0]["trees"]
-    after, before = done.summary["metrics"]["after"], done.summary["metrics"]["before"]
-    assert after["loss"] < before["loss"]
 
 
 @pytest.mark.synapseml
@@ -125,13 +106,3 @@ def test_without_synapse_the_official_library_trains_and_says_why(world, monkeyp
     assert "no SynapseML here: the official LightGBM trains on the driver" in done.log
     asked = {"calibrator": {"engine": "synapseml"}}
     world.refused(r"install mcspark\[synapseml\]", code=2, job="calibrate", **asked)
-
-
-def test_files_are_for_whom_the_umask_says(strange):
-    """Umask 077: nothing that a run has left behind is for anybody but its owner."""
-    done = strange.child.jobs[0]
-    places = [Path(path.removeprefix("file:")) for path in done.summary["paths"].values()]
-    files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*"))]
-    assert len(files) > 8
-    open_to_others = [str(file) for file in files if file.stat().st_mode & 0o077]
-    assert open_to_others == []

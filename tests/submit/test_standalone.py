@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cluster import Cluster, standalone
-from harness import ROOT, Submitted, documented, submit
+from harness import ROOT, Submitted, documented, submit, submit_jobs
 from small_tables import KEY, write_config, write_tables
 
 from mcspark.acs.population import population_arrays
@@ -89,14 +89,15 @@ def pythons(driver: Path, executors: Path) -> dict[str, str | None]:
 
 @pytest.fixture(scope="module")
 def on_cluster(cluster: Cluster, package: Path, python: Path) -> Any:
-    """Submit a job as an operator does who has one archive and a cluster."""
+    """Submit a job, or several in one session, as an operator does who has one archive and a cluster."""
 
-    def run(job: str, *arguments: str | Path, **options: Any) -> Submitted:
-        conf = {**SMALL, **options.pop("conf", {})}
-        env = pythons(python, options.pop("python", python))
+    def run(job: str | list[list[str]], *arguments: str | Path, **options: Any) -> Any:
+        options["conf"] = {**SMALL, **options.pop("conf", {})}
+        options["env"] = pythons(python, options.pop("python", python))
         more = ("--properties-file", str(CONF), "--py-files", str(package), *options.pop("options", ()))
-        job = f"jobs/{job}.py"
-        return submit(job, *arguments, master=cluster.url, conf=conf, env=env, options=more, **options)
+        if isinstance(job, str):
+            return submit(f"jobs/{job}.py", *arguments, master=cluster.url, options=more, **options)
+        return submit_jobs(options.pop("file"), *job, master=cluster.url, options=more, **options)
 
     return run
 
@@ -142,35 +143,38 @@ def test_calibrate_with_packages(calibrated: Any, cluster: Cluster, people: pd.D
     assert output(summary)[KEY].equals(people[KEY].sort_values(KEY, ignore_index=True))
 
 
-def test_score_twice_gives_the_same_rows_page_for_page(
-    calibrated: Any, on_cluster: Any, tables: Path, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def applied(
+    calibrated: Any, on_cluster: Any, tables: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[Submitted]:
+    """In one session without LightGBM: the saved model applied twice, and an audit."""
+    folder = tmp_path_factory.mktemp("applied")
+    here = ["--config", str(write_config(folder, tables, model={"path": calibrated[1]["paths"]["model"]}))]
+    jobs = [
+        [job, *here, "--set", f"output.path={folder / name}"]
+        for job, name in (("score", "first"), ("score", "second"), ("audit", "audited"))
+    ]
+    done: list[Submitted] = on_cluster(jobs, file=folder / "jobs.json")
+    assert [job.exit_code for job in done] == [0, 0, 0], done[0].stderr[-3000:]
+    return done
+
+
+def test_score_twice_gives_the_same_rows_page_for_page(calibrated: Any, applied: list[Submitted]) -> None:
     """By the saved model, without LightGBM, two executors racing each other."""
-    config = write_config(tmp_path, tables, model={"path": calibrated[1]["paths"]["model"]})
-    partition = ("--set", "output.partition.ds=2026-11-26")
-    first = on_cluster("score", "--config", config, *partition)
-    assert first.exit_code == 0, first.stderr[-3000:]
-    before = pages(tmp_path / "calibrated" / "ds=2026-11-26")
-    scored = output(first.summary)
+    first, second = (job.summary for job in applied[:2])
     np.testing.assert_allclose(
-        scored["calibrated_score"], output(calibrated[1])["calibrated_score"], rtol=0, atol=1e-12
+        output(first)["calibrated_score"], output(calibrated[1])["calibrated_score"], rtol=0, atol=1e-12
     )
-    second = on_cluster("score", "--config", config, *partition)
-    assert second.exit_code == 0, second.stderr[-3000:]
-    again = pages(tmp_path / "calibrated" / "ds=2026-11-26")
+    before, again = (pages(Path(summary["paths"]["output"])) for summary in (first, second))
     assert before
     assert again == before
-    manifests = tmp_path / "calibrated" / "_ds-2026-11-26_manifests"
-    assert {f.stem for f in manifests.iterdir()} == {r.summary["run_id"] for r in (first, second)}
 
 
-def test_audit(calibrated: Any, on_cluster: Any, tables: Path, tmp_path: Path) -> None:
-    done = on_cluster("audit", "--config", write_config(tmp_path, tables))
-    assert done.exit_code == 0, done.stderr[-3000:]
+def test_audit(calibrated: Any, applied: list[Submitted]) -> None:
     for m in ("10", "20"):
         found, expected = (
             summary["metrics"]["before"]["by_level"][m]["mc_error"]
-            for summary in (done.summary, calibrated[1])
+            for summary in (applied[2].summary, calibrated[1])
         )
         assert found == pytest.approx(expected, abs=1e-12)
 

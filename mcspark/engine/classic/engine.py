@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from mcspark.engine.classic.jvm import java_class
 from mcspark.engine.classic.parquet import JavaSchema, parquet_schema
 from mcspark.engine.classic.store import HadoopStore
+from mcspark.engine.classic.workers import are_the_drivers
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.engine.interface import Executor, R
 
@@ -58,6 +59,9 @@ class Classic:
     def cancel(self, group: str) -> None:
         with contextlib.suppress(*ENGINE_ERRORS, OSError):
             self._spark.sparkContext.cancelJobGroup(group)
+
+    def workers_are_the_drivers(self) -> bool:
+        return are_the_drivers(self._spark)
 
     def on_partitions(self, function: Callable[[Iterable[int]], Iterable[R]], tasks: int) -> list[R]:
         return self._spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(function).collect()

@@ -15,7 +15,7 @@ from mcspark.runtime import preflight
 
 
 def test_a_healthy_session_passes(spark: SparkSession) -> None:
-    preflight.check_executors(spark)
+    preflight.compare_executors(spark)
 
 
 def test_another_numpy_on_the_driver_is_told(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,7 +24,7 @@ def test_another_numpy_on_the_driver_is_told(spark: SparkSession, monkeypatch: p
     executors = np.__version__
     monkeypatch.setattr(np, "__version__", "0.0.1")
     with pytest.raises(ConfigurationError, match=rf"NumPy on \S+ is {executors}, the driver has 0\.0\.1"):
-        preflight.check_executors(spark)
+        preflight.compare_executors(spark)
 
 
 def test_the_probe_runs_where_mcspark_is_missing() -> None:
