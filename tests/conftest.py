@@ -14,6 +14,8 @@ import pytest
 from harness import QUICK_JAVA
 from hypothesis import settings
 
+from tests.tiny import TINY
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -54,6 +56,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "4",
         "spark.databricks.delta.snapshotPartitions": "1",
     }
+    # Another Spark has run these plans at Spark's own values already.
+    settings |= TINY if os.environ.get("MCSPARK_TEST_TINY", "0") == "1" else {}
     features = ("delta", "iceberg")
     # Where Spark insists on ANSI SQL, as serverless ones do, results must be the same.
     ansi = os.environ.get("MCSPARK_TEST_ANSI", "0") == "1"
