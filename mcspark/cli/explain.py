@@ -109,9 +109,17 @@ def _stage(stage: ExplainedStage, number: int) -> str:
 
 def _svg(found: Explanation) -> str:
     from mcspark.report.plots.explanation import explanation_steps  # noqa: PLC0415  (slow to import)
-    from mcspark.report.svg import drawn  # noqa: PLC0415
+    from mcspark.report.svg import document  # noqa: PLC0415
 
     if not found.stages:
         raise ContractError("the model changes no score: there is nothing to draw")
     largest = max(range(len(found.stages)), key=lambda i: abs(found.stages[i].after - found.stages[i].before))
-    return drawn(explanation_steps(found.stages[largest], largest + 1), "explanation", background="white")
+    stage, number = found.stages[largest], largest + 1
+    return document(explanation_steps(stage, number), "explanation", _words(stage))
+
+
+def _words(stage: ExplainedStage) -> str:
+    """The steps as they are read aloud."""
+    steps = ", ".join(f"{step.name} {step.value:+.4f}" for step in stage.steps if step.kind != "rounding")
+    scale = _SCALES[stage.link]
+    return f"Bars from {stage.start:.4f} to {stage.end:.4f} ({scale}), one a step: {steps or 'none'}."

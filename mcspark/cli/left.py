@@ -8,9 +8,6 @@ from typing import Any
 import pandas as pd
 
 from mcspark.cli.files import local_place
-from mcspark.config import Groups
-from mcspark.core.cells.definitions import defined
-from mcspark.core.cells.groups import Family
 from mcspark.errors import ContractError
 from mcspark.report.metrics_table import MetricsTable
 from mcspark.runtime.untrusted import read_json
@@ -39,11 +36,3 @@ def metrics_at(path: Any) -> MetricsTable | None:
         return MetricsTable(pd.read_parquet(place))
     except (OSError, ValueError) as error:
         raise ContractError(f"{place}: no metrics table of mcspark ({error})") from error
-
-
-def families_of(configuration: Any) -> tuple[Family, ...]:
-    """The groups of a run, with titles and labels; none where its configuration is not to be had any more."""
-    try:
-        return defined(Groups.model_validate(configuration["groups"]))
-    except (TypeError, KeyError, ValueError):  # pydantic's error is a ValueError
-        return ()

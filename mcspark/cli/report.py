@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcspark.cli.files import free_place, local_place, written_aside
-from mcspark.cli.left import families_of, json_object, metrics_at
+from mcspark.cli.left import json_object, metrics_at
 from mcspark.core.model.stages import Stages
 from mcspark.core.saved import RUN_FILE
 from mcspark.errors import ContractError
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.report.facts import RunFacts
-from mcspark.report.names import with_names
+from mcspark.report.names import families_of, with_names
 from mcspark.report.page import render
 from mcspark.scorer.scoring import read_model
 

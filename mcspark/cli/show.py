@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from mcspark.cli.files import local_place
-from mcspark.cli.left import families_of
 from mcspark.cli.text import text_table
 from mcspark.core.cells.groups import Family
 from mcspark.core.cells.readable import readable_names
@@ -22,6 +21,7 @@ from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.fit_summary import FitSummary
 from mcspark.report.facts import count, number
 from mcspark.report.metrics_table import MetricsTable
+from mcspark.report.names import families_of
 from mcspark.runtime.untrusted import read_json
 
 if TYPE_CHECKING:

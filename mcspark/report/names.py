@@ -8,9 +8,19 @@ from typing import Any
 
 import pandas as pd
 
+from mcspark.config import Groups
+from mcspark.core.cells.definitions import defined
 from mcspark.core.cells.groups import Family
 from mcspark.core.cells.readable import readable_names
 from mcspark.report.facts import RunFacts
+
+
+def families_of(configuration: Any) -> tuple[Family, ...]:
+    """The groups of a run, with titles and labels; none where its configuration is not to be had any more."""
+    try:
+        return defined(Groups.model_validate(configuration["groups"]))
+    except (TypeError, KeyError, ValueError):  # pydantic's error is a ValueError
+        return ()
 
 
 def with_names(facts: RunFacts, families: Sequence[Family]) -> RunFacts:

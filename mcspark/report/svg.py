@@ -98,6 +98,24 @@ def drawn(figure: Figure, name: str, background: str = "none") -> str:
     return text.getvalue()
 
 
+def document(figure: Figure, name: str, words: str) -> str:
+    """The figure as a file of its own: on white, no wider than its window, with alternative text."""
+    root = ET.fromstring(drawn(figure, name, background="white"))
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{name}-title {name}-words")
+    root.set("style", "max-width: 100%; height: auto")
+    title = figure.axes[0].get_title(loc="left")
+    for place, (tag, end, text) in enumerate((("title", "title", title), ("desc", "words", words))):
+        told = ET.Element(f"{_SVG}{tag}", {"id": f"{name}-{end}"})
+        told.text = text
+        root.insert(place, told)
+    for metadata in root.findall(f"{_SVG}metadata"):
+        root.remove(metadata)
+    ET.register_namespace("", _SVG[1:-1])
+    ET.register_namespace("xlink", _LINK[1 : _LINK.index("}")])
+    return ET.tostring(root, encoding="unicode")
+
+
 def _tidy(root: ET.Element) -> None:
     """Drop what a page needs not: metadata, styles for the whole document, names that nothing refers to."""
     used = set()

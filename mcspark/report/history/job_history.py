@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from mcspark.core.cells.readable import readable_names
 from mcspark.report.history.limits import MEASURES, Alarm, Measure, alarms_of, limits_of, share_of
 from mcspark.report.history.past_run import PastRun, changes
+from mcspark.report.names import families_of
 
 MAX_GROUPS = 6
 """Groups whose shares are followed: those that moved most."""
@@ -45,9 +47,15 @@ class JobHistory:
         return sorted(moved, key=lambda group: (-moved[group], group))[:MAX_GROUPS]
 
     @cached_property
+    def words(self) -> dict[str, str]:
+        """What people read for these groups, by the configuration of the last run that tells it."""
+        of_runs = (families_of(run.manifest.get("configuration")) for run in reversed(self.counted))
+        return readable_names(next(filter(None, of_runs), ()), self.groups)
+
+    @cached_property
     def measures(self) -> list[Measure]:
         """What the runs have values of."""
-        every = [*MEASURES, *map(share_of, self.groups)]
+        every = [*MEASURES, *(share_of(group, self.words[group]) for group in self.groups)]
         return [m for m in every if any(m.of(run) is not None for run in self.counted)]
 
     @cached_property

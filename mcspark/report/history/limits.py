@@ -109,10 +109,10 @@ MEASURES = (
 """What every run is followed by, beside the shares of its groups."""
 
 
-def share_of(group: str) -> Measure:
-    """The share of a group."""
+def share_of(group: str, words: str) -> Measure:
+    """The share of a group, which people call by other words than its id."""
     return Measure(
-        f"share of {group}", f"share of {group}", lambda run: run.shares.get(group), "both", WIDTH_OF_MANY
+        f"share of {group}", f"share of {words}", lambda run: run.shares.get(group), "both", WIDTH_OF_MANY
     )
 
 

@@ -30,7 +30,7 @@ def pictures(job: JobHistory, place: int) -> list[Picture]:
             )
     if job.groups:
         labels = [run.label for run in job.counted][-MAX_RUNS:]
-        shares = {g: [run.shares.get(g) for run in job.counted][-MAX_RUNS:] for g in job.groups}
+        shares = {job.words[g]: [run.shares.get(g) for run in job.counted][-MAX_RUNS:] for g in job.groups}
         words = (
             f"Line chart of the shares of {len(shares)} groups among the held-out rows of {len(labels)} runs "
             f"of {job.job}."

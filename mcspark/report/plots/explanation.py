@@ -8,6 +8,7 @@ from mcspark.core.model.explanation import ExplainedStage
 from mcspark.report.plots.corrections import UNITS
 from mcspark.report.plots.style import AFTER_COLOUR, BEFORE_COLOUR, INK, MUTED, new_figure, short, styled
 
+MAX_WORDS = 60
 MOST = 12
 """Steps with a bar of their own; the smaller ones share one."""
 
@@ -32,9 +33,9 @@ def explanation_steps(stage: ExplainedStage, number: int = 1) -> Figure:
         Of the stage, from 1.
     """
     steps = largest_steps(stage)
-    names = ["comes in", *(short(name) for name, _ in steps), "goes out"]
+    names = ["comes in", *(short(name, MAX_WORDS) for name, _ in steps), "goes out"]
     with styled():
-        figure = new_figure(1.3 + 0.27 * len(names))
+        figure = new_figure(1.3 + 0.27 * len(names), 3.2 + 0.075 * max(map(len, names)))
         axes = figure.subplots()
         at = stage.start
         places = [at]

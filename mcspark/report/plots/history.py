@@ -111,15 +111,24 @@ def shares_by_run(labels: Sequence[str], shares: Mapping[str, Values]) -> Figure
         return figure
 
 
+def _apart(labels: Sequence[str]) -> tuple[str, list[str]]:
+    """The first word of the labels, such as the day, where all share it; and what is behind it."""
+    split = [label.partition(" ") for label in labels]
+    if len(labels) > 1 and len({word for word, _, _ in split}) == 1 and all(end for _, _, end in split):
+        return split[0][0], [end for _, _, end in split]
+    return "", list(labels)
+
+
 def _by_run(labels: Sequence[str], title: str, unit: str) -> tuple[Figure, Axes, FloatArray]:
     figure = new_figure(3.2)
     axes = figure.subplots()
     axes.set_title(title)
     axes.set_ylabel(short(unit, 40))
     places = np.unique(np.linspace(0, len(labels) - 1, min(MAX_LABELS, len(labels))).round().astype(int))
-    axes.set_xticks(places, [short(labels[i], MAX_LABEL) for i in places])
+    common, ends = _apart(labels)
+    axes.set_xticks(places, [short(ends[i], MAX_LABEL) for i in places])
     axes.set_xlim(-0.6, max(len(labels) - 0.4, 0.6))
-    axes.set_xlabel("run")
+    axes.set_xlabel(f"run, {short(common)}" if common else "run")
     return figure, axes, np.arange(len(labels), dtype=float)
 
 

@@ -18,6 +18,7 @@ from mcspark.report.history.job_history import by_job
 from mcspark.report.history.limits import LEAST, MEASURES, alarms_of, limits_of
 from mcspark.report.history.page import TITLE, History, render_history
 from mcspark.report.history.past_run import PastRun, changes
+from mcspark.report.plots.history import measure_by_run
 
 
 @pytest.fixture(scope="module")
@@ -272,3 +273,26 @@ def test_the_command_prints_and_writes(output, tmp_path, undrawn):
     assert "the last 2 of 30 runs" in done.stdout
     assert (tmp_path / "site" / "index.html").exists()
     assert CliRunner().invoke(app, ["history", str(tmp_path / "none")]).exit_code == 3
+
+
+def test_groups_are_called_by_the_words_of_the_configuration(monkeypatch):
+    monkeypatch.setattr(PastRun, "shares", property(lambda run: run.manifest["shares"]))
+    column = {"column": "SEX", "title": "Sex", "labels": {1: "Male", 2: "Female"}}
+    told = {"metrics": {"before": {"loss": 0.2}}, "configuration": {"groups": {"columns": [column]}}}
+    shares = ({"SEX=1": 0.4, "SEX=2": 0.6}, {"SEX=1": 0.5, "SEX=2": 0.5})
+    days = zip(DAYS, shares, strict=False)
+    (found,) = by_job([PastRun(manifest("audit", day, **told, shares=share)) for day, share in days])
+    assert found.words == {"SEX=1": "Sex: Male", "SEX=2": "Sex: Female"}
+    assert [m.name for m in found.measures if m.key.startswith("share of SEX")] == [
+        "share of Sex: Male",
+        "share of Sex: Female",
+    ]
+
+
+def test_runs_of_one_day_are_told_apart_by_their_time():
+    figure = measure_by_run(
+        ["2026-08-01 03:00:00", "2026-08-01 15:00:00"], [1.0, 2.0], [None, None], [], "loss"
+    )
+    (axes,) = figure.axes
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["03:00:00", "15:00:00"]
+    assert axes.get_xlabel() == "run, 2026-08-01"

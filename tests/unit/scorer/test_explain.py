@@ -87,8 +87,14 @@ def test_text_json_and_picture_of_a_row_given_or_read(tmp_path):
     plain = json.loads(explain(folder, row, None, None, None, Form.json))
     assert plain["calibrated"] == Scorer.load(folder).score_one(ROW)
     svg = explain(folder, row, None, None, None, Form.svg)
-    assert ET.fromstring(svg.encode()).tag.endswith("svg")
+    root = ET.fromstring(svg.encode())
+    assert root.tag.endswith("svg")
     assert "comes in" in svg
+    assert root.get("role") == "img"
+    title, words = (root.find(f"{{http://www.w3.org/2000/svg}}{tag}") for tag in ("title", "desc"))
+    assert root.get("aria-labelledby").split() == [title.get("id"), words.get("id")]
+    assert "everybody" in words.text
+    assert words.text.startswith("Bars from ")
     for wrong, words in (
         ((None, '{"id": 7}', source), "more than one row"),
         ((None, '{"id": 9}', source), "no row"),
