@@ -9,6 +9,7 @@ import numpy as np
 from mcspark.core.cells.groups import Family, divided
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import BoolArray
+from mcspark.errors import ConfigurationError
 from mcspark.export.conditions import condition
 from mcspark.export.words import SPOKEN, literal, quoted
 
@@ -117,11 +118,22 @@ def _double(place: IntArray) -> FloatArray:
 
 
 def word_rows(families: Sequence[Family]) -> list[tuple[int, str, int]]:
-    """Rows of the table of words: the family, the word and its code."""
+    """Rows of the table of words: the family, the word and its code.
+
+    Raises
+    ------
+    ConfigurationError
+        If a word cannot be written.
+    """
     rows = []
     for i, family in enumerate(families):
         if has_words(family):
             codes = {str(category): code for code, category in enumerate(family.categories, start=1)}
+            if no_text := [word for word in (*codes, *family.seen) if "\0" in str(word)]:
+                raise ConfigurationError(
+                    f"column {family.column!r} has the category {no_text[0]!r}, and SQL has no text with the "
+                    "character 0; take it out of the column before the groups are chosen"
+                )
             # A join in which every row finds something is faster: what is no group but was seen has 0.
             rows += [
                 (i, word, codes.get(word, 0)) for word in dict.fromkeys([*codes, *map(str, family.seen)])

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
+
+_MAYBE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+"""One of a pair of surrogates: no text with a single one can be written to a file."""
 
 
 def read_json(text: str) -> Any:
@@ -13,12 +17,17 @@ def read_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        If it is no JSON, is nested too deep, or has a number that is not finite.
+        If it is no JSON, is nested too deep, or has a number that is not finite or half a character.
     """
     try:
-        return json.loads(text, parse_constant=_number, parse_float=_number)
+        value = json.loads(text, parse_constant=_number, parse_float=_number)
+        if _MAYBE_HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{error.object[error.start]!r} is half a character") from error
+    return value
 
 
 def _number(text: str) -> float:

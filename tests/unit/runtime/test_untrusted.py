@@ -17,3 +17,10 @@ def test_numbers_that_are_not_finite_are_refused(number):
 def test_nothing_but_value_error_is_raised(text):
     with pytest.raises(ValueError, match=r"."):
         read_json(text)
+
+
+def test_half_a_character_is_refused_and_a_pair_is_read():
+    assert read_json('"\\ud83d\\ude42 \\\\ud800"') == "\U0001f642 \\ud800"
+    for text in ('"\\ud83d"', '["a", {"\\uDE42": 1}]', '"\ud800"'):
+        with pytest.raises(ValueError, match=r"is half a character"):
+            read_json(text)

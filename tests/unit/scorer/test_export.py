@@ -136,6 +136,17 @@ def test_a_view_has_no_two_columns_of_one_name():
             list(to_sql(saved_with("`a` > 1"), "duckdb", "people", key))
 
 
+def test_a_word_that_no_text_of_sql_can_hold_is_refused():
+    groups = FittedGroups((Family("value", "job", ("a\0b",), columns=("job",)),))
+    stages = (Stage("identity", form(1, 3, np.random.default_rng(0)), 1),)
+    columns = {"scoreCol": "s", "predictionCol": "c"}
+    saved = SavedModel("trees", groups, Stages(stages, groups.names), columns, 0, None)
+    with pytest.raises(
+        ConfigurationError, match=r"column 'job' has the category 'a\\x00b', and SQL has no text"
+    ):
+        list(to_sql(saved, "duckdb", "t", ["id"]))
+
+
 def test_words_are_escaped_as_each_database_reads_them():
     words = ("it's", "x\\y", "a\nb", '"', "é")
     groups = FittedGroups((Family("value", "job", words, columns=("job",)),))
