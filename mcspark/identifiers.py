@@ -163,11 +163,24 @@ def _wrong_with_value(value: str) -> str | None:
 
 
 def _wrong_with_date(value: str) -> str | None:
-    match = _DATE.match(value)
-    if match is None:
-        return "is no date; write it as YYYY-MM-DD"
     try:
-        date(*(int(part) for part in match.groups() if part is not None))
-    except ValueError:
-        return "is a date that does not exist; write a real one as YYYY-MM-DD"
+        day_of(value)
+    except ValueError as error:
+        return str(error)
     return None
+
+
+def day_of(text: str) -> date:
+    """The day that is written as YYYY-MM-DD or YYYYMMDD; else ``ValueError``."""
+    match = _DATE.match(text)
+    if match is None:
+        raise ValueError("is no date; write it as YYYY-MM-DD")
+    try:
+        return date(*(int(part) for part in match.groups() if part is not None))
+    except ValueError:
+        raise ValueError("is a date that does not exist; write a real one as YYYY-MM-DD") from None
+
+
+def day_like(day: date, text: str) -> str:
+    """A day written like the one in ``text``: with dashes or without."""
+    return day.strftime("%Y-%m-%d" if "-" in text else "%Y%m%d")

@@ -24,6 +24,11 @@ def _check_rounds(value: Any) -> Any:
 class Split(Section):
     """The split by a hash of the key: the same under any reordering or repartitioning."""
 
+    by: Literal["hash", "time"] = Field(
+        "hash",
+        description="What is held out to report on: rows by the hash of their key, or, with learn, the "
+        "latest partition of the window.",
+    )
     test: Share = Field(0.4, description="Share of the labelled rows held out to report on.")
     early_stopping: Share = Field(0.3, description="Share of the rest that only stops the boosting.")
     seed: Seed = Field(7, description="Seed of the hash.")

@@ -82,6 +82,8 @@ def _written(config: Config, *, adds_scores: bool) -> list[_Writes]:
     if config.report is not None:
         pages = [config.report.path, refused_place(config.report.path)]
         found.append(_Writes(("report", "path"), [*pages, *map(card_of, pages)]))
+    if config.cells is not None and adds_scores:
+        found.append(_Writes(("cells", "path"), [config.cells.path]))
     return found
 
 

@@ -17,6 +17,7 @@ from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.secrets import redact
 from mcspark.config.section import AsTuple, Section, Seed, Written, repeated
 from mcspark.config.tables import AttributeTable, InputTable, LabelTable, Output, ScoredTable
+from mcspark.config.window import KeptCells, Learn
 from mcspark.errors import ConfigurationError
 
 MAX_BASE_LEVELS = 100_000
@@ -267,6 +268,12 @@ class Config(Section):
     groups: Groups = Field(Groups(), description="The groups.")
     split: Split = Field(Split(), description="The split by key hash.")
     calibrator: Calibrator = Field(Calibrator(), description="The calibrator.")
+    cells: KeptCells | None = Field(
+        None, description="Where the cells of each partition are kept; null: nowhere. Only calibrate does."
+    )
+    learn: Learn | None = Field(
+        None, description="The partitions that calibrate learns from; null: the rows that it scores."
+    )
     evaluation: Evaluation = Field(Evaluation(), description="What is measured.")
     output: Output | None = Field(None, description="Where the calibrated scores go.")
     model: Model | None = Field(None, description="Where the fitted calibrator is kept.")

@@ -199,7 +199,7 @@ class Publication:
             If another run does not finish replacing it.
         """
         place = self._qualify(path)
-        if self._lease:
+        if self._lease and place != self._lease.place:
             self._share(place, self._lease)
         self.claim_folder(path, kind)
         staged = self._begin(place)

@@ -22,7 +22,15 @@ from mcspark.engine.choice import engine_of
 from mcspark.errors import ContractError, McsparkError
 from mcspark.ml.groups import GroupSet, category_name, signature_of, word_names
 from mcspark.ml.levels import level_column, with_bin
-from mcspark.runtime.blocks import by_bucket, counted, spread_out, to_blocks, to_driver, unpacked
+from mcspark.runtime.blocks import (
+    by_bucket,
+    counted,
+    packed,
+    spread_out,
+    to_blocks,
+    to_driver,
+    unpacked,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +39,9 @@ MAX_DRIVER_CELLS = 12_000_000
 
 _SUM_BITS = 60
 
-_PLACE, _SPREAD = "__place", "__spread"
+PLACE, SPREAD = "__place", "__spread"
+"""Columns of a block of cells: role times the number of bins plus bin, and a hash of the categories."""
+
 _ROLES = tuple(role.name for role in Role)
 
 
@@ -157,6 +167,17 @@ class CellTable:
         """The categories of each family and ``weight``, an exact integer; a row of each several times."""
         return unpacked(self._blocks, f"{self._kinds}, weight long".removeprefix(", "), _profiles)
 
+    @property
+    def merged(self) -> DataFrame:
+        """Blocks in which every cell stands once, few and large."""
+        spread = spread_out(self._blocks, _as_it_is, SPREAD)
+        return packed(by_bucket(spread, _merged, kept=True))
+
+    @property
+    def kinds(self) -> str:
+        """Schema of the category columns."""
+        return self._kinds
+
     def collect_chosen(self, wanted: GroupSet) -> tuple[Cells, FittedGroups]:
         """Choose the groups on these rows, and :meth:`collect` the cells by them."""
         groups = wanted.fit(self.profiles, "weight")
@@ -175,7 +196,7 @@ class CellTable:
         bins = self.bins
         while True:
             sign = partial(_signed, groups=groups, bins=self.bins, coarser=bins)
-            signed = spread_out(self._blocks, sign, _SPREAD)
+            signed = spread_out(self._blocks, sign, SPREAD)
             table = by_bucket(signed, _merged, kept=True).persist(StorageLevel.DISK_ONLY)
             try:
                 count, size = counted(table)
@@ -196,7 +217,7 @@ class CellTable:
         none = np.zeros(0, dtype=np.int64)
         words = np.stack([data.get(name, none) for name in word_names(groups)], axis=1)
         signatures, signature = distinct_rows(words)
-        role, place = np.divmod(data.get(_PLACE, none), bins.n_bins)
+        role, place = np.divmod(data.get(PLACE, none), bins.n_bins)
         order = np.lexsort((place, signature, role))
         units = dict.fromkeys(SUMS, self.scale.weight) | {"n": 1.0, "weight_sq": self.scale.weight_sq}
         # Where nothing has a weight, every row weighs 1.
@@ -238,11 +259,11 @@ def make_cells(
     split = F.col(columns.split) if columns.split else F.lit(roles[-1])
     role = (F.call_function("array_position", names, split) - 1).cast("long")
     categories = [category_name(i) for i in range(len(families))]
-    rows = with_bin(frame, columns.score, bins, _PLACE).select(
+    rows = with_bin(frame, columns.score, bins, PLACE).select(
         *categories,
-        (role * bins.n_bins + F.col(_PLACE)).alias(_PLACE),
+        (role * bins.n_bins + F.col(PLACE)).alias(PLACE),
         # A hash skips what is null: say where that is.
-        F.xxhash64(F.lit(0), *categories, *[F.col(name).isNull() for name in categories]).alias(_SPREAD),
+        F.xxhash64(F.lit(0), *categories, *[F.col(name).isNull() for name in categories]).alias(SPREAD),
         F.col(columns.score).alias("f"),
         F.col(columns.label).alias("y"),
         *([F.col(columns.weight).alias("w")] if columns.weight else []),
@@ -268,7 +289,7 @@ def _summed(rows: pa.Table, scale: FixedPoint) -> pa.Table:
     units = {name: scale.weight_sq if name == "weight_sq" else scale.weight for name in terms}
     sums = {name: np.rint(term * units[name]).astype(np.int64) for name, term in terms.items()}
     keys = {
-        name: rows[name].combine_chunks().dictionary_encode() if name not in (_PLACE, _SPREAD) else rows[name]
+        name: rows[name].combine_chunks().dictionary_encode() if name not in (PLACE, SPREAD) else rows[name]
         for name in rows.column_names
         if name not in ("f", "y", "w")
     }
@@ -278,8 +299,8 @@ def _summed(rows: pa.Table, scale: FixedPoint) -> pa.Table:
 def _merged(cells: pa.Table) -> pa.Table:
     """Cells of one key put together: of one place, and of one hash of all other columns but the sums."""
     cells = cells.unify_dictionaries().combine_chunks()
-    place = cells[_PLACE].to_numpy()
-    _, other = np.unique(cells[_SPREAD].to_numpy(), return_inverse=True)
+    place = cells[PLACE].to_numpy()
+    _, other = np.unique(cells[SPREAD].to_numpy(), return_inverse=True)
     key = other.reshape(-1) * (place.max(initial=0) + 1) + place
     order = np.argsort(key, kind="stable")
     first = np.flatnonzero(np.diff(key[order], prepend=-1))
@@ -301,6 +322,10 @@ def _merged(cells: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
+def _as_it_is(cells: pa.Table) -> pa.Table:
+    return cells
+
+
 def _codes(column: pa.ChunkedArray) -> IntArray:
     """Numbers that are equal where the values are."""
     if pa.types.is_dictionary(column.type):
@@ -310,8 +335,8 @@ def _codes(column: pa.ChunkedArray) -> IntArray:
 
 def _profiles(cells: pa.Table) -> pa.Table:
     """Weight of every combination of categories."""
-    _, one, other = np.unique(cells[_SPREAD].to_numpy(), return_index=True, return_inverse=True)
-    names = [name for name in cells.column_names if name not in (*SUMS, _SPREAD, _PLACE)]
+    _, one, other = np.unique(cells[SPREAD].to_numpy(), return_index=True, return_inverse=True)
+    names = [name for name in cells.column_names if name not in (*SUMS, SPREAD, PLACE)]
     weight = cells["weight" if "weight" in cells.column_names else "n"].to_numpy()
     total = np.zeros(len(one), dtype=np.int64)
     np.add.at(total, other.reshape(-1), weight)
@@ -322,11 +347,11 @@ def _profiles(cells: pa.Table) -> pa.Table:
 def _signed(cells: pa.Table, groups: FittedGroups, bins: ScoreBins, coarser: ScoreBins) -> pa.Table:
     """Cells with their categories turned to a signature, and their bins to coarser ones."""
     words = signature_of(cells, groups)
-    role, place = np.divmod(cells[_PLACE].to_numpy(), bins.n_bins)
+    role, place = np.divmod(cells[PLACE].to_numpy(), bins.n_bins)
     if coarser != bins:
         place = coarser.assign(bins.edges()[:-1])[place]
     columns = dict(zip(word_names(groups), words.T, strict=True))
-    columns |= {_PLACE: role * coarser.n_bins + place, _SPREAD: _hash(words)}
+    columns |= {PLACE: role * coarser.n_bins + place, SPREAD: _hash(words)}
     return _merged(pa.table({**columns, **{n: cells[n] for n in cells.column_names if n in SUMS}}))
 
 

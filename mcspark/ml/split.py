@@ -45,11 +45,13 @@ def role(key: Sequence[str], label: Column, split: Split) -> Column:
     label : Column
     split : Split
         Shares, seed, and the column that already says ``fit`` or ``test``, if there is one: then the rows for
-        early stopping are drawn from its ``fit``.
+        early stopping are drawn from its ``fit``. Where whole partitions are held out, no row is by its key.
     """
     u = place(key, split.seed)
     stops, fits = F.lit(Role.early_stopping.name), F.lit(Role.fit.name)
-    if split.column:
+    if split.by == "time":
+        drawn = F.when(u < split.early_stopping, stops).otherwise(fits)
+    elif split.column:
         given = column(split.column)
         drawn = F.when(given == Role.fit.name, F.when(u < split.early_stopping, stops).otherwise(fits))
         drawn = drawn.otherwise(given)

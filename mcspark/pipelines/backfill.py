@@ -14,6 +14,7 @@ import structlog
 from mcspark.config import Config
 from mcspark.engine.choice import engine_of
 from mcspark.errors import ConfigurationError, McsparkError
+from mcspark.identifiers import day_like, day_of
 from mcspark.pipelines.input_state import input_state
 from mcspark.pipelines.job import Attempt, Body, ChooseEngine, check_platform
 from mcspark.pipelines.published import published_by
@@ -26,7 +27,6 @@ WORST_FIRST = (1, 2, 3, 4, 5, 75)
 
 MAX_DAYS = 10_000
 _RECENT = 10
-_FORMS = {10: "%Y-%m-%d", 8: "%Y%m%d"}
 
 Load = Callable[[str], Config]
 
@@ -47,17 +47,14 @@ def days_between(first: str, last: str) -> list[str]:
         raise ConfigurationError(f"--from {first} is after --to {last}; give the earlier day first")
     if count > MAX_DAYS:
         raise ConfigurationError(f"--from {first} --to {last}: {count:,} days, of at most {MAX_DAYS:,}")
-    return [(start + timedelta(days=i)).strftime(_FORMS[len(first)]) for i in range(count)]
+    return [day_like(start + timedelta(days=i), first) for i in range(count)]
 
 
 def _date(option: str, text: str) -> date:
     try:
-        if not text.replace("-", "").isdecimal():
-            raise ValueError
-        plain = text if len(text) == 10 else f"{text[:4]}-{text[4:6]}-{text[6:]}"
-        return date.fromisoformat(plain)
-    except ValueError:
-        raise ConfigurationError(f"{option} {text!r} is no date; write it as YYYY-MM-DD") from None
+        return day_of(text)
+    except ValueError as error:
+        raise ConfigurationError(f"{option} {text!r} {error}") from None
 
 
 def overrides_of(day: str, key: str, given: Sequence[str]) -> list[str]:

@@ -9,13 +9,14 @@ from pyspark.sql import functions as F
 
 from mcspark.config import Config
 from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import base_levels
 from mcspark.core.training.training_table import Train
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline
-from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
+from mcspark.ml.cells import ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
@@ -25,6 +26,7 @@ from mcspark.ml.working import WORKING
 from mcspark.pipelines.gate import refusal, unmet
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
+from mcspark.pipelines.partitions import Partitions
 from mcspark.pipelines.publishing import (
     CALIBRATED,
     claim,
@@ -38,6 +40,7 @@ from mcspark.pipelines.record import target_of
 from mcspark.pipelines.refused import keep_refused
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import calibrated_summary
+from mcspark.pipelines.window import Learning
 from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column
 
@@ -69,28 +72,40 @@ def calibrate(run: Run) -> dict[str, Any]:
         Publication(run.spark, run.run_id, lease) as publication,
     ):
         claim(run, publication, target, config.model.path, config.report.path if config.report else None)
-        inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
+        window = Partitions(config) if config.cells else None
+        # Of a partition that is too young to learn from nobody expects labels.
+        due = window is None or window.name in window.window
+        inputs = read_inputs(run, plan.families, plan.columns, needs_label=True, labels_due=due)
         with run.stage("join", "join the attributes") as told:
             inputs = inputs.with_frame(workspace.keep(inputs.ordered().frame, "joined"))
             told["rows"] = inputs.report.accepted
             inputs.refuse_unmatched()
         if not inputs.n_accepted:
             return publish_empty(run, target, inputs, lease, publication)
-        if not inputs.n_labelled:
+        if not inputs.n_labelled and config.learn is None:
             raise ContractError(
                 f"{inputs.source}: no row has a label, so there is nothing to learn from; check scored.label"
             )
-        scale = inputs.scale
-        model, cells = _fit(run, inputs, plan, scale)
+        learned = Learning(run, plan, inputs, workspace).window() if config.cells else None
+        if learned is None:
+            cells, groups = _cells(run, inputs, plan)
+        else:
+            cells, groups = learned.cells, learned.groups
+        model = _fit(run, inputs, cells, groups)
         with run.stage("measure", "measure before and after") as told:
-            given, calibrated = cells.of_role(Role.test), _cells_after(run, inputs, model, scale)
+            if learned is None or config.learn is None:
+                given, calibrated = cells.of_role(Role.test), _cells_after(run, inputs, model)
+            else:
+                given, calibrated = learned.test, _moved(run, learned.test, model)
+                inputs = learned.with_roles(inputs)
             lead = told_lead(run, given, calibrated)
             before = measured(run, given, lead=lead)
             after = measured(run, calibrated, intervals=True, lead=lead)
             told["rows"] = after.rows
+        told_learned = learned.summary() if learned else None
         changes = model.stages is None or bool(model.stages.stages)
         if problems := unmet(config.gate, before, after, changes=changes):
-            kept = keep_refused(run, inputs, model, {"before": before, "after": after})
+            kept = keep_refused(run, inputs, model, {"before": before, "after": after}, told_learned)
             raise refusal(problems, kept)
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
@@ -101,36 +116,50 @@ def calibrate(run: Run) -> dict[str, Any]:
             paths["metrics"] = stage_metrics(run, publication, target, {"before": before, "after": after})
             stage_model(run, publication, target, config.model.path, model, paths["metrics"])
         paths["model"] = config.model.path
-        summary = calibrated_summary(run, inputs, model, before, after, paths)
+        summary = calibrated_summary(run, inputs, model, before, after, paths, told_learned)
         both = {"before": before, "after": after}
         return finish_run(run, publication, target, summary, both, model, lease=lease)
 
 
-def _fit(run: Run, inputs: Inputs, plan: GroupSet, scale: FixedPoint) -> tuple[MulticalibratorModel, Cells]:
+def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, FittedGroups]:
     config, names = run.config, replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
         learning = inputs.labelled.where(column(str(WORKING.split)) != F.lit(Role.test.name))
-        estimator = estimator_of(config.calibrator)
-        base = base_levels([*config.evaluation.levels, *estimator.grids])
-        bins = choose_bins(learning, names, base, config.calibrator.score_bins, scale)
-        with make_cells(inputs.labelled, names, plan.families, bins, scale) as table:
+        base = base_levels([*config.evaluation.levels, *estimator_of(config.calibrator).grids])
+        bins = choose_bins(learning, names, base, config.calibrator.score_bins, inputs.scale)
+        with make_cells(inputs.labelled, names, plan.families, bins, inputs.scale) as table:
             cells, groups = table.collect_chosen(plan)
         told.update(rows=inputs.n_labelled, cells=len(cells))
         told.update(signatures=len(cells.membership), groups=len(groups.names))
-    with run.stage("fit", f"learn the calibrator ({config.calibrator.method})"):
+    return cells, groups
+
+
+def _fit(run: Run, inputs: Inputs, cells: Cells, groups: FittedGroups) -> MulticalibratorModel:
+    calibrator = run.config.calibrator
+    with run.stage("fit", f"learn the calibrator ({calibrator.method})"):
+        estimator = estimator_of(calibrator)
         if isinstance(estimator, Baseline):
-            return estimator.fit_cells(cells, groups), cells
+            return estimator.fit_cells(cells, groups)
         trainer = estimator.trainer(run.spark)
         train: Train = trainer
-        if config.calibrator.training == "rows":
+        if calibrator.training == "rows":
+            names = replace(WORKING, weight=inputs.weight)
             train = RowTrainer(inputs.labelled, names, groups, cells.bins, trainer)
-        return estimator.fit_cells(cells, groups, train), cells
+        return estimator.fit_cells(cells, groups, train)
 
 
-def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel, scale: FixedPoint) -> Cells:
+def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel) -> Cells:
     """Cells of the calibrated score of the test rows: rows of one cell may end up in different levels."""
     test = inputs.labelled.where(column(str(WORKING.split)) == F.lit(Role.test.name))
     scored = with_calibrated(test, WORKING.score, model.fitted, model.calibrator, CALIBRATED)
     names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
-    with make_cells(scored, names, model.fitted.families, measuring_bins(run), scale) as table:
+    bins = measuring_bins(run)
+    with make_cells(scored, names, model.fitted.families, bins, inputs.scale) as table:
         return table.collect(model.fitted)
+
+
+def _moved(run: Run, test: Cells, model: MulticalibratorModel) -> Cells:
+    """Cells of the calibrated score where the rows are not at hand: a cell is where its mean score goes."""
+    weighs = test.take(test.weight > 0)
+    state = model.calibrator.apply_signatures(weighs.mean_score, weighs.signature, weighs.membership)
+    return weighs.moved(state, measuring_bins(run))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mcspark.config import Config
+from mcspark.data.manifest import configuration_hash
 from mcspark.data.state import place_state, table_state
+from mcspark.pipelines.partitions import Partitions
 from mcspark.pipelines.run import Run
 
 JOBS = ("calibrate", "score", "audit")
@@ -14,31 +17,45 @@ JOBS = ("calibrate", "score", "audit")
 def input_state(run: Run, known: dict[str, str | None] | None = None) -> dict[str, str | None]:
     """By the key of the configuration, the state of each input; None where it cannot be told.
 
+    Of a window, ``learn.ds=2026-11-26`` is the state of all that is read of that partition.
+
     Parameters
     ----------
     run : Run
     known : dict, optional
         States that need not be found again, and to which those that were found are added: several runs share
-        their attribute tables.
+        their attribute tables. Those of the run, without it.
     """
     if run.job not in JOBS:
         return {}
     config, spark = run.config, run.spark
-    found = {} if known is None else known
+    if known is not None:
+        run.states = known
+    told = table_states(run, config)
+    if run.job == "score" and config.model is not None:
+        model = config.model.path
+        told["model"] = _once(run, model, lambda: place_state(spark, model))
+    if run.job == "audit" and (against := config.drift.against):
+        told["drift"] = _once(run, against, lambda: place_state(spark, against))
+    if run.job == "calibrate" and config.learn is not None:
+        partitions = Partitions(config)
+        for partition in partitions.window:
+            states = table_states(run, partitions.config_of(partition))
+            told[f"learn.{partition}"] = configuration_hash(states) if all(states.values()) else None
+    return told
 
-    def once(what: str, state: Callable[[], str | None]) -> str | None:
-        if what not in found:
-            found[what] = state()
-        return found[what]
 
+def table_states(run: Run, config: Config) -> dict[str, str | None]:
+    """The states of the tables of a configuration, each found once by the run."""
     told = {}
     for place, table in config.inputs.items():
         if place == "labels" and run.job == "score":
             continue  # which does not read them
-        told[place] = once(table.model_dump_json(), lambda table=table: table_state(spark, table))  # type: ignore[misc]
-    if run.job == "score" and config.model is not None:
-        model = config.model.path
-        told["model"] = once(model, lambda: place_state(spark, model))
-    if run.job == "audit" and (against := config.drift.against):
-        told["drift"] = once(against, lambda: place_state(spark, against))
+        told[place] = _once(run, table.model_dump_json(), lambda table=table: table_state(run.spark, table))  # type: ignore[misc]
     return told
+
+
+def _once(run: Run, what: str, state: Callable[[], str | None]) -> str | None:
+    if what not in run.states:
+        run.states[what] = state()
+    return run.states[what]

@@ -230,7 +230,12 @@ class Inputs:
 
 
 def read_inputs(
-    run: Run, families: tuple[Family, ...], columns: Sequence[str], *, needs_label: bool
+    run: Run,
+    families: tuple[Family, ...],
+    columns: Sequence[str],
+    *,
+    needs_label: bool,
+    labels_due: bool = True,
 ) -> Inputs:
     """Read, check and join the tables of a run; the join itself has not run yet.
 
@@ -243,6 +248,8 @@ def read_inputs(
         Attribute columns that they read.
     needs_label : bool
         Whether the label column must be there; otherwise it is passed through where it is.
+    labels_due : bool
+        Whether a table of labels must have one for some row.
 
     Raises
     ------
@@ -279,7 +286,7 @@ def read_inputs(
         )  # fmt: skip
         if report.reasons:
             log.warning("rows rejected", table=source, **report.reasons)
-        if labels and report.accepted and not report.labelled:
+        if labels and labels_due and report.accepted and not report.labelled:
             raise ContractError(no_label_told(raw, labels[0], scored.key, labels[1]))
         absent = _check_keys(config, accepted(ruled), attributes)
         if with_label and split.column:

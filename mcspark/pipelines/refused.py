@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import structlog
 
@@ -31,7 +32,11 @@ log = structlog.get_logger(__name__)
 
 
 def keep_refused(
-    run: Run, inputs: Inputs, model: MulticalibratorModel, measured: Mapping[str, Metrics]
+    run: Run,
+    inputs: Inputs,
+    model: MulticalibratorModel,
+    measured: Mapping[str, Metrics],
+    learned: dict[str, Any] | None = None,
 ) -> dict[str, str]:
     """Write everything that would have been published beside its place, with ``_refused`` behind the name.
 
@@ -54,7 +59,8 @@ def keep_refused(
                 paths["metrics"] = stage_metrics(run, publication, target, measured)
                 stage_model(run, publication, target, place, model, paths["metrics"])
                 paths["model"] = place
-            summary = calibrated_summary(run, inputs, model, measured["before"], measured["after"], paths)
+            before, after = measured["before"], measured["after"]
+            summary = calibrated_summary(run, inputs, model, before, after, paths, learned)
             finished = finish_run(
                 run, publication, target, {**summary, "status": "gate"}, measured, model,
                 report=page, lease=lease,

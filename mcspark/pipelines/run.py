@@ -34,6 +34,8 @@ class Run:
         Whether the manifest of a run that fails is written already.
     inputs : mapping of str to (str or None)
         The state of each input before the run, see :mod:`mcspark.pipelines.input_state`.
+    states : dict of str to (str or None)
+        States that were found already, by the table.
     """
 
     job: str
@@ -43,6 +45,7 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     is_recorded: bool = False
     inputs: Mapping[str, str | None] = field(default_factory=dict)
+    states: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def partition(self) -> str | None:

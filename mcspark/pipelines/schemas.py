@@ -95,6 +95,8 @@ def read_schemas(
     used = _used(scored, with_label)
     from_scored, from_tables = resolve_columns(columns, raw.columns, scored.key, attributes, scored.label)
     split = config.split
+    if run.job != "calibrate":  # which alone knows of other partitions
+        split = split.model_copy(update={"by": "hash"})
     if not needs_label and split.column not in raw.columns:
         split = split.model_copy(update={"column": None})  # nothing is learned: the hash will do
     wanted = dict.fromkeys([*from_scored, *_extra(config, split)])

@@ -22,8 +22,12 @@ def calibrated_summary(
     before: Metrics,
     after: Metrics,
     paths: dict[str, str],
+    learned: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Summary of a calibration; the saturation is that of the second pass on the test rows."""
+    """Summary of a calibration; the saturation is that of the second pass on the test rows.
+
+    ``learned`` tells of kept cells, where the run has learned from them.
+    """
     fit = model.summary
     assert fit is not None and fit.cells is not None
     return {
@@ -46,6 +50,7 @@ def calibrated_summary(
         "lead": _lead(before, after),
         "metrics": {"before": before.summary(), "after": after.summary()},
         "saturation": _saturation(fit.saturation, after),
+        **({} if learned is None else {"learned": learned}),
         "paths": paths,
     }
 

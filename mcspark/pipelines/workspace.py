@@ -46,6 +46,10 @@ class Workspace:
         frame.write.parquet(path)
         return literal_reader(self._spark).schema(frame.schema).parquet(path)
 
+    def drop(self, name: str) -> None:
+        """Remove a table that is not read any more."""
+        self._files.delete(f"{self._folder}/{name}")
+
     def _remove_leftovers(self) -> None:
         for name in self._files.names(parent(self._place)):
             if name.startswith(self._prefix):

@@ -26,7 +26,8 @@ ROWS_AT_ONCE = 500_000
 _ROWS_IN_BLOCK = 100_000
 _FEWEST_BUCKETS = 256  # so that one is small beside all, however few partitions a small machine is given
 
-_SCHEMA = "bucket int, rows long, block binary"
+SCHEMA = "bucket int, rows long, block binary"
+"""Of a table of blocks."""
 
 Reduce = Callable[[pa.Table], pa.Table]
 """What is done to the rows at hand; it may be done again to several results of itself put together."""
@@ -55,7 +56,7 @@ def to_blocks(frame: DataFrame, reduce: Reduce, spread: str | None = None) -> Da
         for some in gathered(batches, ROWS_AT_ONCE, lambda batch: int(batch.num_rows)):
             yield _cut(reduce(pa.Table.from_batches(some)), spread, buckets)
 
-    return frame.mapInArrow(quick_to_follow(send), _SCHEMA)
+    return frame.mapInArrow(quick_to_follow(send), SCHEMA)
 
 
 def spread_out(blocks: DataFrame, reduce: Reduce, spread: str) -> DataFrame:
@@ -67,7 +68,7 @@ def spread_out(blocks: DataFrame, reduce: Reduce, spread: str) -> DataFrame:
             for block in batch["block"].to_pylist():
                 yield _cut(reduce(_table([block])), spread, buckets)
 
-    return blocks.mapInArrow(quick_to_follow(send), _SCHEMA)
+    return blocks.mapInArrow(quick_to_follow(send), SCHEMA)
 
 
 def by_bucket(blocks: DataFrame, reduce: Reduce, *, kept: bool = False) -> DataFrame:
@@ -89,7 +90,30 @@ def by_bucket(blocks: DataFrame, reduce: Reduce, *, kept: bool = False) -> DataF
     cores = engine_of(blocks.sparkSession).cores()
     moved = blocks.repartition(cores, "bucket") if kept else blocks.repartition("bucket")
     # In order, so that a task holds the blocks of one bucket at a time.
-    return moved.sortWithinPartitions("bucket").mapInArrow(quick_to_follow(merge), _SCHEMA)
+    return moved.sortWithinPartitions("bucket").mapInArrow(quick_to_follow(merge), SCHEMA)
+
+
+def packed(blocks: DataFrame) -> DataFrame:
+    """The blocks of each task put together to few large ones, of whatever bucket."""
+
+    def put_together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        every = (block for batch in batches for block in batch["block"].to_pylist())
+        tables = (_table([block]) for block in every)
+        for some in gathered(tables, ROWS_AT_ONCE, len):
+            yield _blocks({0: pa.concat_tables(some).unify_dictionaries().combine_chunks()})
+
+    return blocks.mapInArrow(quick_to_follow(put_together), SCHEMA)
+
+
+def each_block(blocks: DataFrame, change: Reduce) -> DataFrame:
+    """Every block by itself, changed."""
+
+    def changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for bucket, block in zip(batch["bucket"].to_pylist(), batch["block"].to_pylist(), strict=True):
+                yield _blocks({bucket: change(_table([block]))})
+
+    return blocks.mapInArrow(quick_to_follow(changed), SCHEMA)
 
 
 def unpacked(blocks: DataFrame, schema: str, reduce: Reduce) -> DataFrame:

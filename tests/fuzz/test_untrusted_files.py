@@ -1,6 +1,6 @@
 """Whatever stands in a file that a job reads back, it is refused with a message or means what it says.
 
-``MCSPARK_FUZZ=10000 pytest tests/fuzz`` tries 10,000 inputs on each of the 19 targets, which takes about 15
+``MCSPARK_FUZZ=10000 pytest tests/fuzz`` tries 10,000 inputs on each of the 20 targets, which takes about 15
 minutes; without it each gets a few hundred. Every input has its deadline, so one that hangs fails too.
 """
 
@@ -27,12 +27,14 @@ from mcspark.core.baselines.multiaccuracy import MultiaccuracyFit
 from mcspark.core.baselines.squarelev import SquarelevFit
 from mcspark.core.cells.cells import Role
 from mcspark.core.cells.groups import Family, FittedGroups
+from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.lightgbm_text import parse_trees
 from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.saved import digest as _digest
 from mcspark.data.claim import Claim, parse_claim
 from mcspark.data.journal import Entry, parse_entry
+from mcspark.data.kept_form import KeptForm, parse_kept
 from mcspark.data.manifest_form import parse_manifest
 from mcspark.ml.persistence import _plain, model_from_text
 from mcspark.ml.tuning import block_of
@@ -207,6 +209,27 @@ def test_journals(text):
     assert "/" not in entry.run_id
 
 
+KEPT = KeptForm(
+    partition="ds=2026-11-26", run_id="calibrate-1", configuration="a", inputs={"scored": "b"},
+    bins=ScoreBins(2, (1, 0)), weight_unit=2.0**30, weight_sq_unit=2.0**30,
+    kinds="__family_0 bigint, __family_1 string", rows=10, cells=4, weight=10.0, weight_sq=10.0,
+    learning=(3, 0, 7), files={"part-0.parquet": 100}, content="1-4-00ff",
+).to_text()  # fmt: skip
+
+
+@fuzzed
+@given(changed_values(json.loads(KEPT)).map(sealed))
+def test_kept_cells(text):
+    try:
+        form = parse_kept(text)
+    except ValueError as error:
+        assert str(error)
+        return
+    assert parse_kept(form.to_text()) == form
+    assert len(form.learning) == form.bins.n_bins
+    assert not any("/" in name or name.startswith(".") for name in form.files)
+
+
 BLOCK = json.dumps([[["mc_error", 20, 0.1], ["loss", None, 0.2]], [["mc_error", 20, None]]])
 
 
@@ -290,7 +313,7 @@ def test_lightgbm_texts(data):
 @fuzzed
 @given(st.text(max_size=60))
 def test_any_text_is_no_file_of_ours(text):
-    for parse in (parse_manifest, parse_entry, parse_claim, parse_trees):
+    for parse in (parse_manifest, parse_entry, parse_claim, parse_kept, parse_trees):
         with pytest.raises(ValueError, match=r"."):
             parse(text)
     with pytest.raises(ValueError, match=r"."):

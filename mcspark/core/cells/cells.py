@@ -158,6 +158,27 @@ class Cells:
         sums: dict[str, Any] = {name: np.bincount(number, weights=getattr(self, name)) for name in SUMS}
         return replace(self.take(one), **sums)
 
+    def moved(self, state: FloatArray, bins: ScoreBins) -> Cells:
+        """Cells of another score of the same rows: each row moves as the mean score of its cell does.
+
+        Parameters
+        ----------
+        state : ndarray, shape (C,), range [0, 1]
+            Where the mean score of each cell goes.
+        bins : ScoreBins
+            Where the new score falls: that of all rows of a cell, where its mean does.
+        """
+        weighs = self.weight > 0
+        old = np.divide(self.score, self.weight, out=np.array(state), where=weighs)
+        by = state - old
+        sums = {
+            "score": self.score + by * self.weight,
+            "score_sq": self.score_sq + 2 * by * self.score + by**2 * self.weight,
+            "score_label": self.score_label + by * self.label,
+        }
+        there = replace(self, bins=bins, bin=bins.assign(state), **sums)
+        return there.merged(there.bin)
+
     def group_sums(self, name: str, m: int | None = None) -> FloatArray:
         """Sum of ``name`` for each group and bin, or level of the grid of ``m``; shape (G, bins or m)."""
         kept: dict[str, FloatArray] = self.__dict__.setdefault("_kept_sums", {})

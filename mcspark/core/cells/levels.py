@@ -8,6 +8,7 @@ are bit for bit among the edges of every multiple of it, so nested grids never d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,6 +136,42 @@ class ScoreBins:
             raise ValueError(f"a grid of {m} levels is no union of bins: {m} does not divide {self.base}")
         base_level = np.repeat(np.arange(self.base), 2 ** np.asarray(self.depth, dtype=np.int64))
         return np.asarray(base_level // (self.base // m), dtype=np.int64)
+
+    @classmethod
+    def common(cls, several: Sequence[ScoreBins]) -> ScoreBins:
+        """The finest bins of which all of these are parts: those of one base are nested.
+
+        Raises
+        ------
+        ValueError
+            If they have different bases, or there are none.
+        """
+        bases = {bins.base for bins in several}
+        if len(bases) != 1:
+            raise ValueError(f"score bins of the bases {sorted(bases)} have no common edges but by chance")
+        return cls(
+            bases.pop(), tuple(min(depths) for depths in zip(*(b.depth for b in several), strict=True))
+        )
+
+    def at_least(self, depth: int) -> ScoreBins:
+        """The same bins where they are deep enough, and finer ones elsewhere."""
+        return ScoreBins(self.base, tuple(max(d, depth) for d in self.depth))
+
+    def for_weights(self, weight: FloatArray, quantiles: int) -> ScoreBins:
+        """Bins as :meth:`from_fine_weights` would choose them, as far as these ones go.
+
+        Parameters
+        ----------
+        weight : ndarray, shape (n_bins,)
+            Weight in each of these bins.
+        quantiles : int
+            Wanted number of equally heavy bins.
+        """
+        fine = np.zeros(self.base * 2**MAX_DEPTH)
+        width = np.repeat(2 ** (MAX_DEPTH - np.asarray(self.depth)), 2 ** np.asarray(self.depth))
+        fine[np.cumsum(width) - width] = weight
+        wanted = ScoreBins.from_fine_weights(self.base, fine, quantiles)
+        return ScoreBins(self.base, tuple(map(min, wanted.depth, self.depth)))
 
     def coarser(self) -> ScoreBins:
         """Bins twice as wide, down to the base levels."""

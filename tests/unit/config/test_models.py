@@ -31,7 +31,7 @@ def test_defaults():
     assert plain["groups"] == {
         "codebook": None, "min_share": 0.01, "columns": [], "predicates": [], "intersections": 1,
     }  # fmt: skip
-    assert plain["split"] == {"test": 0.4, "early_stopping": 0.3, "seed": 7, "column": None}
+    assert plain["split"] == {"by": "hash", "test": 0.4, "early_stopping": 0.3, "seed": 7, "column": None}
     calibrator = {k: v for k, v in plain["calibrator"].items() if not isinstance(v, dict)}
     assert calibrator == {
         "method": "trees", "recipe": "auto", "learning_rate": 0.1, "feature_fraction": 1.0,

@@ -36,9 +36,11 @@ def test_the_example_loads_unchanged(example):
     plain = yaml.safe_load(example.read_text(encoding="utf-8"))
     assert set(plain) == set(Config.model_fields) - {
         "allow_empty",
+        "cells",
         "max_rejected_share",
         "drift",
         "labels",
+        "learn",
         "tracking",
     }
     assert_within(plain, config.to_plain())

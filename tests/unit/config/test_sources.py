@@ -68,7 +68,7 @@ def test_a_whole_section_is_replaced(file):
     assert load_config(file, ["split={test: 0.5}"], {}).split.seed == 7
     environ = {"MCSPARK_SPLIT__SEED": "5", "MCSPARK_SPLIT": "{test: 0.5}"}
     assert load_config(file, [], environ).split.model_dump() == {
-        "test": 0.5, "seed": 5, "early_stopping": 0.3, "column": None,
+        "by": "hash", "test": 0.5, "seed": 5, "early_stopping": 0.3, "column": None,
     }  # fmt: skip
 
 

@@ -425,3 +425,17 @@ def test_decisions_are_told_by_threshold_and_group_before_and_after():
     assert [threshold for threshold, _ in facts.decisions()] == [0.5, 0.2]
     assert page.count('id="decisions"') == 1
     assert "true positive rate" not in render(rare())
+
+
+def test_what_a_window_was_learned_from_is_told():
+    learned = {
+        "partitions": ["ds=2026-11-01", "ds=2026-11-02", "ds=2026-11-04"], "held_out": "ds=2026-11-04",
+        "missing": ["ds=2026-11-03"], "computed": {"ds=2026-11-02": "labels has changed"}, "rows": 30_000,
+        "test": 9_000,
+    }  # fmt: skip
+    facts = audited()
+    facts = replace(facts, summary={**facts.summary, "learned": learned})
+    for text in (render(facts), card(facts)):
+        assert "30,000 rows of 3 partition(s), ds=2026-11-01 to ds=2026-11-04" in text
+        assert "all 9,000 rows of ds=2026-11-04 were held out. 1 partition(s)" in text
+        assert "without rows or labels: ds=2026-11-03." in text
