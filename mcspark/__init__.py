@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcspark.ml.baselines import (
+        CalibratedMultiaccuracy,
         Isotonic,
         LSBoost,
         MCBoost,
@@ -27,6 +28,7 @@ except PackageNotFoundError:  # shipped as plain files, by --py-files
     __version__ = "unknown"
 
 __all__ = [
+    "CalibratedMultiaccuracy",
     "GroupSet",
     "Isotonic",
     "LSBoost",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CalibratedMultiaccuracy": "mcspark.ml.baselines",
     "GroupSet": "mcspark.ml.groups",
     "Isotonic": "mcspark.ml.baselines",
     "LSBoost": "mcspark.ml.baselines",

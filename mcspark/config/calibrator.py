@@ -9,8 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from mcspark.config.section import AsTuple, Column, Section, Seed, Share
 
 Method = Literal[
-    "trees", "multiaccuracy", "lsboost", "mcboost", "squarelev", "isotonic", "platt", "temperature", "none"
-]
+    "trees", "multiaccuracy", "lsboost", "mcboost", "squarelev", "isotonic", "platt", "temperature",
+    "calibrated_multiaccuracy", "none",
+]  # fmt: skip
 MAX_ROUNDS = 100
 Levels = Annotated[int, Field(ge=1, le=1000)]
 
@@ -134,6 +135,9 @@ class Calibrator(Section):
     isotonic: Recalibration = Field(Recalibration(), description="Settings of isotonic.")
     platt: Recalibration = Field(Recalibration(), description="Settings of platt.")
     temperature: Recalibration = Field(Recalibration(), description="Settings of temperature.")
+    calibrated_multiaccuracy: Multiaccuracy = Field(
+        Multiaccuracy(), description="Settings of multiaccuracy, when isotonic regression follows it."
+    )
 
     @field_validator("engine")
     @classmethod

@@ -28,8 +28,9 @@ SomeSection = TypeVar("SomeSection", bound=Section)
 
 TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
 CompareMethod = Literal[
-    "none", "multiaccurate", "mcboost", "lsboost", "squarelev", "isotonic", "platt", "temperature", "trees"
-]
+    "none", "multiaccurate", "mcboost", "lsboost", "squarelev", "isotonic", "platt", "temperature",
+    "calibrated_multiaccuracy", "trees",
+]  # fmt: skip
 _PAPERS_METHODS: tuple[CompareMethod, ...] = (
     "none", "multiaccurate", "mcboost", "lsboost", "squarelev", "trees",
 )  # fmt: skip
@@ -185,7 +186,8 @@ class Compare(Section):
 
     methods: Annotated[tuple[CompareMethod, ...], AsTuple] = Field(
         _PAPERS_METHODS,
-        description="Methods to compare; the paper's, or also isotonic, platt and temperature.",
+        description="Methods to compare; the paper's, or also isotonic, platt, temperature and "
+        "calibrated_multiaccuracy.",
     )
     partitions: int = Field(
         10, ge=1, le=1000, description="Re-drawn calibration and validation halves; the test split stays."

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcspark.core.baselines import lsboost, mcboost, multiaccuracy, recalibration, squarelev
+from mcspark.core.baselines import (
+    calibrated_multiaccuracy,
+    lsboost,
+    mcboost,
+    multiaccuracy,
+    recalibration,
+    squarelev,
+)
 from mcspark.core.baselines.method import Method, SignatureCalibrator
 from mcspark.core.model.stages import Stages
 
@@ -14,7 +21,7 @@ BASELINES: dict[str, Method] = {
     method.name: method
     for method in (
         multiaccuracy.METHOD, mcboost.METHOD, lsboost.METHOD, squarelev.METHOD, recalibration.ISOTONIC,
-        recalibration.PLATT, recalibration.TEMPERATURE,
+        recalibration.PLATT, recalibration.TEMPERATURE, calibrated_multiaccuracy.METHOD,
     )
 }  # fmt: skip
 """The methods that are neither the trees nor the score as it is, in the order of a comparison."""

@@ -91,6 +91,15 @@ class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
         return set(cls.defaults) - set(CalibratorParams.defaults)
 
 
+_PENALISED: dict[str, Any] = {
+    "penalties": (
+        "strengths of the l1 penalty; the early-stopping rows choose one",
+        penalties,
+        list(PENALTIES),
+    )
+}
+
+
 class Uncalibrated(Baseline):
     """The score as it is."""
 
@@ -100,15 +109,7 @@ class Uncalibrated(Baseline):
         return Stages((), cells.groups)
 
 
-@with_parameters(
-    {
-        "penalties": (
-            "strengths of the l1 penalty; the early-stopping rows choose one",
-            penalties,
-            list(PENALTIES),
-        )
-    }
-)
+@with_parameters(_PENALISED)
 class Multiaccuracy(Baseline):
     """A linear model of the groups on top of the score (see ``core.baselines.multiaccuracy``).
 
@@ -220,8 +221,22 @@ class Temperature(Recalibration):
     method = "temperature"
 
 
-ESTIMATORS: dict[str, type[Baseline]] = {
-    kind.method: kind
-    for kind in (Uncalibrated, Multiaccuracy, MCBoost, LSBoost, SquareLev, Isotonic, Platt, Temperature)
-}
+@with_parameters(_PENALISED)
+class CalibratedMultiaccuracy(Baseline):
+    """Multiaccuracy, then isotonic regression on its score (see ``core.baselines.calibrated_multiaccuracy``).
+
+    Parameters
+    ----------
+    penalties : list of float
+        Strengths of the l1 penalty, none negative.
+    """
+
+    method = "calibrated_multiaccuracy"
+
+
+_ALL: tuple[type[Baseline], ...] = (
+    Uncalibrated, Multiaccuracy, MCBoost, LSBoost, SquareLev, Isotonic, Platt, Temperature,
+    CalibratedMultiaccuracy,
+)  # fmt: skip
+ESTIMATORS: dict[str, type[Baseline]] = {kind.method: kind for kind in _ALL}
 """The baselines by their names in a configuration."""

@@ -131,7 +131,13 @@ def fit_isotonic(cells: Cells, *, by_group: bool = False) -> IsotonicFit:
     weight, label, score = (_sums(cells, name, by_group=by_group) for name in ("weight", "label", "score"))
     used = weight[0] > 0
     weight, label, score = weight[:, used], label[:, used], score[:, used]
-    at = score[0] / weight[0]
+    at = np.maximum.accumulate(np.clip(score[0] / weight[0], 0.0, 1.0))
+    # Bins that differ by rounding alone are one place.
+    starts = np.flatnonzero(np.diff(at, prepend=-1.0) > 0)
+    at = at[starts]
+    weight, label = (
+        np.add.reduceat(sums, starts, axis=1) if len(starts) else sums for sums in (weight, label)
+    )
     value = np.empty_like(weight)
     for k in range(len(weight)):
         found = isotonic(weight[k], np.clip(label[k], 0.0, weight[k]))

@@ -6,6 +6,7 @@ import pytest
 from miscalibrated import applied
 
 from mcspark import (
+    CalibratedMultiaccuracy,
     GroupSet,
     Isotonic,
     LSBoost,
@@ -18,6 +19,7 @@ from mcspark import (
     Uncalibrated,
 )
 from mcspark.config import Calibrator
+from mcspark.core.baselines.calibrated_multiaccuracy import calibrated
 from mcspark.core.baselines.lsboost import fit_lsboost
 from mcspark.core.baselines.mcboost import fit_mcboost
 from mcspark.core.baselines.multiaccuracy import fit_multiaccuracy
@@ -43,6 +45,7 @@ ESTIMATORS = {
     "isotonic": (Isotonic, {"byGroup": True}),
     "platt": (Platt, {}),
     "temperature": (Temperature, {}),
+    "calibrated_multiaccuracy": (CalibratedMultiaccuracy, {"penalties": [0.0, 1e-3]}),
 }
 
 
@@ -76,18 +79,18 @@ def models(frame):
 
 def wanted_fit(name, cells):
     fit, stop = cells.of_role(Role.fit), cells.of_role(Role.early_stopping)
-    if name == "multiaccuracy":
-        return fit_multiaccuracy(fit, stop, [0.0, 1e-3])
-    if name == "mcboost":
-        return fit_mcboost(fit, stop, 15, patience=7)
-    if name == "lsboost":
-        return fit_lsboost(fit, stop, 20, depth=2, learning_rate=0.3, subsample=0.5, seed=3)
     learned = cells.of_role(Role.fit, Role.early_stopping)
-    if name == "isotonic":
-        return fit_isotonic(learned, by_group=True)
-    if name in ("platt", "temperature"):
-        return fit_logit(learned, shift=name == "platt")
-    return fit_squarelev(fit, stop, max_rounds=12)
+    fits = {
+        "multiaccuracy": lambda: fit_multiaccuracy(fit, stop, [0.0, 1e-3]),
+        "mcboost": lambda: fit_mcboost(fit, stop, 15, patience=7),
+        "lsboost": lambda: fit_lsboost(fit, stop, 20, depth=2, learning_rate=0.3, subsample=0.5, seed=3),
+        "squarelev": lambda: fit_squarelev(fit, stop, max_rounds=12),
+        "isotonic": lambda: fit_isotonic(learned, by_group=True),
+        "platt": lambda: fit_logit(learned),
+        "temperature": lambda: fit_logit(learned, shift=False),
+        "calibrated_multiaccuracy": lambda: calibrated(fit_multiaccuracy(fit, stop, [0.0, 1e-3]), learned),
+    }
+    return fits[name]()
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "none"])

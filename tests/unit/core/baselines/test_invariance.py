@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from miscalibrated import applied
 
+from mcspark.core.baselines.calibrated_multiaccuracy import calibrated
 from mcspark.core.baselines.lsboost import fit_lsboost
 from mcspark.core.baselines.mcboost import fit_mcboost
 from mcspark.core.baselines.multiaccuracy import fit_multiaccuracy
@@ -16,6 +17,7 @@ from mcspark.core.cells.cells import SUMS, Cells
 
 FITS = {
     "multiaccuracy": fit_multiaccuracy,
+    "calibrated_multiaccuracy": lambda fit, stop: calibrated(fit_multiaccuracy(fit, stop), fit),
     "mcboost": lambda fit, stop: fit_mcboost(fit, stop, 20),
     "lsboost": lambda fit, stop: fit_lsboost(fit, stop, 20, depth=2, subsample=0.6, max_rounds=15),
     "squarelev": lambda fit, stop: fit_squarelev(fit, stop, max_rounds=40),

@@ -219,6 +219,7 @@ def test_the_second_pass_is_that_of_one_table_of_cells(sweep, rows):
 def test_the_grids_are_the_papers():
     assert {name: len(grid) for name, grid in PAPER_GRIDS.items()} == {
         "none": 1, "multiaccurate": 6, "mcboost": 5, "lsboost": 60, "squarelev": 1, "trees": 50,
+        "calibrated_multiaccuracy": 6,
         **dict.fromkeys(("isotonic", "platt", "temperature"), 2),  # pooled, or by group: the field's
     }  # fmt: skip
     rates = sorted({dict(s)["learning_rate"] for s in PAPER_GRIDS["trees"]})
