@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import mcspark
 from mcspark.cli import jobs
+from mcspark.cli.files import local_place
 from mcspark.cli.launch import SparkOptions, launch
 from mcspark.cli.text import Form, Target
 from mcspark.config.secrets import redact_uri
-from mcspark.errors import McsparkError
+from mcspark.errors import ConfigurationError, McsparkError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -58,6 +58,13 @@ def with_exit_code(action: Callable[[], None]) -> None:
     except McsparkError as error:
         typer.echo(f"mcspark: {redact_uri(str(error))}", err=True)
         sys.exit(error.exit_code)
+    except BrokenPipeError:  # whoever read the output has seen enough
+        raise
+    except OSError as error:  # too long a name, a folder of others, a full disk
+        place = error.filename or "the output"
+        reason = error.strerror or error
+        typer.echo(f"mcspark: {place}: {reason}; check the path and who may use it", err=True)
+        sys.exit(ConfigurationError.exit_code)
 
 
 @app.callback()
@@ -138,7 +145,7 @@ def history(
     from mcspark.cli.history import history_of, told, write_site  # noqa: PLC0415
 
     def tell() -> None:
-        site = None if html is None else Path(html)
+        site = None if html is None else local_place(html)
         found = history_of(paths, site)
         typer.echo(told(found, last))
         if site is not None:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
 from mcspark.cli.files import free_place, local_place, written_aside
 from mcspark.cli.left import json_object, metrics_at
+from mcspark.cli.rows import about, batches_of, rows_at
 from mcspark.cli.text import text_table
 from mcspark.core.saved import RUN_FILE
-from mcspark.errors import ContractError, McsparkError
+from mcspark.errors import ContractError
+from mcspark.identifiers import folded
 from mcspark.report.difference import Difference, Moves, Side, difference, moves_of_rows
 from mcspark.report.difference_page import html, sentences, tables
 from mcspark.report.metrics_table import MetricsTable
 from mcspark.scorer import Scorer
 from mcspark.scorer.scoring import read_model
-
-ROWS_AT_ONCE = 2**18
 
 
 def diff(
@@ -60,12 +56,12 @@ def diff(
     place = free_place(page, force=force) if page else None
     (one, at_a, notes_a), (two, at_b, notes_b) = _side(a, "A"), _side(b, "B")
     notes = [*notes_a, *notes_b]
-    if at_a is not None and at_a == at_b:
+    if at_a is not None and at_a == at_b and one.name != two.name:
         notes.append(f"Both have the model in {at_a}: that of the later run, if there were two.")
     moves = _moves(one, two, rows, score) if rows else None
     found = difference(one, two, moves, notes)
     if place:
-        with written_aside(place) as aside:
+        with written_aside(place, force=force) as aside:
             aside.write_text(html(found, one, two), encoding="utf-8")
     return json.dumps(found.to_dict(), indent=1, ensure_ascii=False) if as_json else _text(found)
 
@@ -105,19 +101,11 @@ def _moves(a: Side, b: Side, rows: str, score: str | None) -> Moves:
     if a.model is None or b.model is None:
         raise ContractError("rows can be compared only where the models of both sides are on this machine")
     one, two = Scorer(a.model, score), Scorer(b.model, score)
-    try:
-        table = ds.dataset(rows, format="parquet")
-        wanted = {name.casefold() for name in (*one.columns, *two.columns)}
-        columns = [name for name in table.schema.names if name.casefold() in wanted]
-        return moves_of_rows(one, two, _batches(table, columns))
-    except (OSError, pa.ArrowException) as error:
-        raise ContractError(f"{rows}: cannot be read ({error})") from error
-    except McsparkError as error:
-        raise type(error)(f"{rows}: {error}") from error
-
-
-def _batches(table: Any, columns: list[str]) -> Iterator[Any]:
-    return (b for b in table.to_batches(columns=columns, batch_size=ROWS_AT_ONCE) if len(b))
+    wanted = {folded(name) for name in (*one.columns, *two.columns)}
+    with about(rows):
+        table = rows_at(rows)
+        columns = [name for name in table.schema.names if folded(name) in wanted]
+        return moves_of_rows(one, two, batches_of(table, columns))
 
 
 def _text(found: Difference) -> str:

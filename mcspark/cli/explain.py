@@ -8,12 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from mcspark.cli.rows import about, rows_at
 from mcspark.cli.text import Form, text_table
 from mcspark.core.model.explanation import ExplainedStage, Explanation
 from mcspark.errors import ConfigurationError, ContractError
-from mcspark.identifiers import folded
 from mcspark.runtime.untrusted import read_json
 from mcspark.scorer import Scorer
+from mcspark.scorer.columns import place_of
 
 _SCALES = {"identity": "score", "logit": "log-odds"}
 
@@ -48,7 +49,11 @@ def explain(
         raise ConfigurationError("give --row '{…}', or --key '{…}' with --input, and not both")
     scorer = Scorer.load(model, score)
     given = _object(row if row is not None else str(key), "--row" if key is None else "--key")
-    wanted = given if source is None else _row(given, source, scorer.columns)
+    if source is None:
+        wanted = given
+    else:
+        with about(source):
+            wanted = _row(given, source, scorer.columns)
     found = scorer.explain_one(wanted, readable=form is not Form.json)
     if form is Form.json:
         return json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
@@ -66,20 +71,28 @@ def _object(text: str, option: str) -> dict[str, Any]:
 
 
 def _row(key: dict[str, Any], source: str, columns: tuple[str, ...]) -> dict[str, Any]:
+    table = rows_at(source)
+    names = table.schema.names
+    wanted = {name: names[place_of(names, name)] for name in columns}
+    test = None
+    for name, value in key.items():
+        field = table.schema.field(names[place_of(names, name)])
+        one = ds.field(field.name) == _key_value(name, value, field.type)
+        test = one if test is None else test & one
     try:
-        table = ds.dataset(source, format="parquet")
-        names = {folded(name): name for name in table.schema.names}
-        test = None
-        for name, value in key.items():
-            one = ds.field(name) == pa.scalar(value).cast(table.schema.field(name).type)
-            test = one if test is None else test & one
-        wanted = [names.get(folded(name), name) for name in columns]
-        rows = table.scanner(columns=wanted, filter=test).head(2).to_pylist()
-    except (OSError, KeyError, pa.ArrowException) as error:
-        raise ContractError(f"{source}: the row cannot be read ({error})") from error
+        rows = table.scanner(columns=sorted(set(wanted.values())), filter=test).head(2).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise ContractError(f"the row cannot be read ({error})") from error
     if len(rows) != 1:
-        raise ContractError(f"{source} has {'more than one row' if rows else 'no row'} with the key {key}")
-    return dict(zip(columns, rows[0].values(), strict=True))
+        raise ContractError(f"there is {'more than one row' if rows else 'no row'} with the key {key}")
+    return {name: rows[0][place] for name, place in wanted.items()}
+
+
+def _key_value(name: str, value: Any, kind: Any) -> Any:
+    try:
+        return pa.scalar(value).cast(kind)
+    except (OverflowError, pa.ArrowException) as error:
+        raise ContractError(f"the key {name!r} is {kind} there, and {value!r} is none ({error})") from error
 
 
 def _text(found: Explanation) -> str:

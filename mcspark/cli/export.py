@@ -59,7 +59,7 @@ def export(
             return
         written = "".join(f"{line}\n" for line in lines).encode()
     assert place is not None
-    with written_aside(place) as aside:
+    with written_aside(place, force=force) as aside:
         aside.write_bytes(written)
     yield f"{len(written):,} bytes written to {output}"
 

@@ -174,7 +174,7 @@ def write_site(history: History, site: Path) -> Path:
                 f"{page}: is there and is no {TITLE.lower()}; name another folder, or remove it"
             )
         site.mkdir(parents=True, exist_ok=True)
-        with written_aside(page) as aside:
+        with written_aside(page, force=True) as aside:
             aside.write_text(render_history(history), encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(

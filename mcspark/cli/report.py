@@ -63,7 +63,7 @@ def draw_again(run: str, output: str, *, force: bool = False) -> Iterator[str]:
         page = render(with_names(facts, families_of(facts.configuration)))
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise ContractError(f"{run}: not a manifest that a report can be drawn from ({error})") from error
-    with written_aside(place) as aside:
+    with written_aside(place, force=force) as aside:
         aside.write_text(page, encoding="utf-8")
     yield f"The report of run {manifest['run_id']} is in {output}."
     yield from notes

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from mcspark.cli.files import free_place, written_aside
-from mcspark.errors import ConfigurationError, ContractError
+from mcspark.cli.files import free_place, local_place, written_aside
+from mcspark.cli.rows import about, batches_of, rows_at
+from mcspark.errors import ConfigurationError
 from mcspark.identifiers import folded
 from mcspark.scorer import Scorer
-
-ROWS_AT_ONCE = 2**18
 
 
 def score_file(model: str, source: str, target: str, score: str | None = None, *, force: bool = False) -> str:
@@ -35,18 +33,21 @@ def score_file(model: str, source: str, target: str, score: str | None = None, *
     Raises
     ------
     ConfigurationError
-        If something is at ``target``, or a column is called like the one to add.
+        If something is at ``target``, it is among the rows, or a column is called like the one to add.
     ContractError
         If the model or the rows cannot be read or scored.
     """
     place = free_place(target, force=force)
     scorer = Scorer.load(model, score)
     started = time.monotonic()
-    try:
-        with written_aside(place) as aside:
-            rows = _write(scorer, ds.dataset(source, format="parquet"), aside)
-    except (OSError, pa.ArrowException) as error:
-        raise ContractError(f"{source}: cannot be scored to {target} ({error})") from error
+    with about(source):
+        given = rows_at(source)
+    folder = local_place(source)
+    if folder.is_dir() and place.resolve().is_relative_to(folder.resolve()):
+        # The next run would read it as rows to score.
+        raise ConfigurationError(f"{target} is in the folder of the rows; write it to another")
+    with written_aside(place, force=force) as aside, about(source):
+        rows = _write(scorer, given, aside)
     return f"{rows:,} rows scored to {target} in {time.monotonic() - started:.1f} s"
 
 
@@ -57,9 +58,8 @@ def _write(scorer: Scorer, rows: Any, path: Path) -> int:
     schema = rows.schema.append(pa.field(name, pa.float64()))
     count = 0
     with pq.ParquetWriter(path, schema) as writer:
-        for batch in rows.to_batches(batch_size=ROWS_AT_ONCE):
-            if len(batch):
-                scored = pa.array(scorer.score(batch))
-                writer.write_batch(pa.RecordBatch.from_arrays([*batch.columns, scored], schema=schema))
-                count += len(batch)
+        for batch in batches_of(rows):
+            scored = pa.array(scorer.score(batch))
+            writer.write_batch(pa.RecordBatch.from_arrays([*batch.columns, scored], schema=schema))
+            count += len(batch)
     return count

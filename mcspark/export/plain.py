@@ -17,7 +17,8 @@ def additive(model: SavedModel) -> Stages:
     if isinstance(model.calibrator, Stages):
         return model.calibrator
     raise ConfigurationError(
-        f"a calibrator of the method {model.method!r} cannot be exported; one made of trees can"
+        f"a calibrator of the method {model.method!r} cannot be exported; score with "
+        "`mcspark score-local` or `mcspark score`, or fit one with calibrator.method: trees"
     )
 
 

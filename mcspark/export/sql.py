@@ -7,7 +7,7 @@ no aggregation, and each look-up finds one number. So one row is scored without 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from mcspark.export.lookups import Lookup, lookups
 from mcspark.export.plain import additive
 from mcspark.export.words import SPOKEN, literal, quoted, row, table_named, with_suffix
 from mcspark.identifiers import folded
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Table
 
 DIALECTS = ("duckdb", "postgres", "spark", "snowflake", "bigquery", "trino", "sqlite")
 SLOTS = 1024
@@ -32,6 +35,9 @@ _WITH_LISTS = "duckdb"
 
 _WITH_INDEXES = ("postgres", "sqlite")
 """Dialects that plan look-ups well where an index says that they find one row."""
+
+_OWN = "mcspark_"
+"""What the names of the tables, and of the columns within the view, begin with."""
 
 _ROWS = 500
 _IN_LIST, _IN_TABLE = 2**15, 2**13
@@ -85,6 +91,7 @@ def to_sql(
     found = [lookups(model.groups, stage.form, _IN_LIST if lists else _IN_TABLE) for stage in stages]
     source = table_named(table, dialect)
     place = table_named(view, dialect) if view else with_suffix(source, "_calibrated")
+    _check_names(source, place)
     query = _query(model, found, dialect, source.sql(dialect=SPOKEN), _key(model, key))
     rows: dict[str, Iterable[tuple[Any, ...]]] = {
         "mcspark_word": word_rows(model.groups.families),
@@ -103,9 +110,26 @@ def to_sql(
     yield written(f"CREATE VIEW {place.sql(dialect=SPOKEN)} AS {query}")
 
 
+def _check_names(source: Table, place: Table) -> None:
+    for found, option in ((source, "--table"), (place, "--view")):
+        if folded(found.name).startswith(_OWN):
+            raise ConfigurationError(
+                f"{option} cannot be {found.name}: names with {_OWN} are those of the tables of the model"
+            )
+    names = [folded(found.sql(dialect=SPOKEN, identify=True)) for found in (source, place)]
+    if names[0] == names[1]:
+        raise ConfigurationError(
+            f"the view cannot be called {place.name} as the table is; give another --view"
+        )
+
+
 def _key(model: SavedModel, key: Sequence[str]) -> Sequence[str]:
     result = model.columns["predictionCol"]
     names = [folded(name) for name in (*key, result)]
+    if own := [name for name in key if not name or folded(name).startswith(_OWN)]:
+        raise ConfigurationError(
+            f"{own[0]!r} cannot be a key: names with {_OWN} are those of the view itself"
+        )
     if len(set(names)) < len(names):
         raise ConfigurationError(
             f"the view cannot have two columns of one name: the key is {', '.join(key)}, and the calibrated "

@@ -116,6 +116,8 @@ class Difference:
     notes: tuple[str, ...]
     names: dict[str, str] = field(default_factory=dict)
     """What people read for the ids of groups, where a model has titles and labels."""
+    same: bool = False
+    """Whether both models have the same groups and the same numbers, and so the same scores."""
 
     def words(self, group: str) -> str:
         """What people read for a group."""
@@ -147,7 +149,15 @@ def difference(a: Side, b: Side, moves: Moves | None = None, notes: Iterable[str
         moves,
         tuple(notes),
         {**_names(a), **_names(b)},
+        same=a.model is not None and b.model is not None and _same(a.model, b.model),
     )
+
+
+def _same(a: SavedModel, b: SavedModel) -> bool:
+    if a is b:
+        return True
+    known = (a.method, a.groups, a.columns["scoreCol"]) == (b.method, b.groups, b.columns["scoreCol"])
+    return known and a.calibrator.to_dict() == b.calibrator.to_dict()
 
 
 def _group_names(side: Side) -> tuple[str, ...] | None:

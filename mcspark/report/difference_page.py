@@ -38,13 +38,16 @@ def _tables(found: Difference, most: int) -> Iterator[Table]:
         rows = [
             (found.words(name), count(n), f"{mean:+.4f}", _percent(far))
             for name, n, mean, far in found.moves.groups[:most]
+            if mean or far
         ]
         head = ("group", "rows", "mean move", f"moved by more than {FAR:g}")
-        yield Table("Groups whose scores move most, B less A", head, tuple(rows))
-    if found.curves is not None:
+        if rows:
+            yield Table("Groups whose scores move most, B less A", head, tuple(rows))
+    if found.curves is not None and not found.same:
         body = tuple(
             (found.words(c.group), number(c.mean), f"{c.largest:+.4f}", f"{c.at:.2f}")
             for c in found.curves[: most + 1]
+            if c.mean or c.group == NOBODY
         )
         yield Table(
             "Corrections that differ most: what members of one group alone get, B less A",
@@ -83,6 +86,8 @@ def sentences(found: Difference) -> list[str]:
             if names:
                 more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
                 said.append(f"Only in {side}: {', '.join(map(found.words, names[:MOST]))}{more}.")
+    if found.same:
+        said.append("The two models give every row the same score.")
     if (moves := found.moves) is not None:
         said.append(
             f"Of {count(moves.rows)} rows, {count(moves.up + moves.down)} move by more than {FAR:g}: "

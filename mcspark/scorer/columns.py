@@ -10,7 +10,7 @@ import datetime
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -106,24 +106,49 @@ def column_of(table: Any, name: str) -> Column:
         If there is no such column, there are two, or its type is none that has categories or numbers.
     """
     names = column_names(table)
+    place = place_of(names, name)
+    if hasattr(table, "schema"):
+        return _from_arrow(name, table.column(place))
+    if hasattr(table, "iloc"):
+        return _from_pandas(name, table.iloc[:, place])
+    return _from_values(name, table[names[place]])
+
+
+def place_of(names: Sequence[str], name: str) -> int:
+    """The place of a column among the names of a table: of that name, or else in other capitals.
+
+    Raises
+    ------
+    ContractError
+        If there is no such column, or there are two.
+    """
     places = [i for i, n in enumerate(names) if n == name]
     places = places or [i for i, n in enumerate(names) if folded(n) == folded(name)]
     if len(places) != 1:
         found = "two columns" if places else "no column"
         raise ContractError(f"the table has {found} {name!r}; it has {', '.join(sorted(names)[:20])}")
-    if hasattr(table, "schema"):
-        return _from_arrow(name, table.column(places[0]))
-    if hasattr(table, "iloc"):
-        return _from_pandas(name, table.iloc[:, places[0]])
-    return _from_sequence(name, table[names[places[0]]])
+    return places[0]
+
+
+def _from_values(name: str, values: Any) -> Column:
+    """A column of a mapping: an Arrow or pandas column, an array, or any sequence."""
+    if hasattr(values, "dictionary_encode"):
+        return _from_arrow(name, values)
+    if hasattr(values, "iloc"):
+        return _from_pandas(name, values)
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
+        raise ContractError(f"column {name!r} is one {type(values).__name__}; give a value for every row")
+    return _from_sequence(name, values)
 
 
 def column_names(table: Any) -> list[str]:
     """Names of the columns of a table of any kind."""
     if hasattr(table, "schema"):
         return [str(name) for name in table.schema.names]
-    if isinstance(table, Mapping) or hasattr(table, "iloc"):
-        return [str(name) for name in (table.columns if hasattr(table, "iloc") else table)]
+    if hasattr(table, "iloc") and hasattr(table, "columns"):
+        return [str(name) for name in table.columns]
+    if isinstance(table, Mapping):
+        return [str(name) for name in table]
     raise ContractError(
         f"{type(table).__name__} is no table; give a pandas DataFrame, a pyarrow Table, or arrays by name"
     )
@@ -139,7 +164,10 @@ def _from_arrow(name: str, column: Any) -> Column:
     if kind == "null":
         return Column(name, "null", np.full(len(column), -1))
     if not kind.startswith("dictionary"):
-        column = column.dictionary_encode()
+        try:
+            column = column.dictionary_encode()
+        except NotImplementedError as error:  # lists, structs, halves
+            raise _other_type(name, kind) from error
     whole = column.combine_chunks() if hasattr(column, "chunks") else column
     if hasattr(whole, "chunks"):  # more than one chunk is left where a dictionary would be too large
         return _from_objects(name, column.to_pylist())
@@ -153,6 +181,10 @@ def _numpy(column: Any) -> NDArray[Any]:
 
 
 def _from_pandas(name: str, series: Any) -> Column:
+    if hasattr(series, "columns"):
+        raise ContractError(f"column {name!r} is a table; give one column")
+    if str(series.dtype).startswith("Sparse"):
+        series = series.sparse.to_dense()
     dtype = series.dtype
     if hasattr(dtype, "pyarrow_dtype"):
         return _from_arrow(name, series.array.__arrow_array__())
@@ -164,7 +196,8 @@ def _from_pandas(name: str, series: Any) -> Column:
     missing = series.isna().to_numpy()
     if getattr(dtype, "kind", "O") in "iu":
         bits = 8 * int(dtype.itemsize)
-        return _whole(name, series.to_numpy(np.int64, na_value=0), missing if missing.any() else None, bits)
+        whole = series.to_numpy(dtype.numpy_dtype, na_value=0)
+        return _whole(name, whole, missing if missing.any() else None, bits)
     if getattr(dtype, "kind", "O") == "f":
         return _float(name, series.to_numpy(dtype.numpy_dtype, na_value=math.nan))
     return _from_objects(name, series.to_numpy(object, na_value=None).tolist())
@@ -172,15 +205,19 @@ def _from_pandas(name: str, series: Any) -> Column:
 
 def _from_sequence(name: str, values: Any) -> Column:
     array = values if isinstance(values, np.ndarray) else None
+    if array is not None and array.ndim != 1:
+        raise ContractError(f"column {name!r} has {array.ndim} dimensions; give one value a row")
+    if isinstance(array, np.ma.MaskedArray):
+        return _masked(_from_sequence(name, np.asarray(values.data)), np.asarray(values.mask))
     if array is not None and array.dtype.kind == "b":
         return Column(name, "boolean", array.astype(np.int64), values=(False, True))
-    if array is not None and array.dtype.kind in "iu" and array.dtype != np.uint64:
+    if array is not None and array.dtype.kind in "iu":
         bits = 8 * array.dtype.itemsize * (1 if array.dtype.kind == "i" else 2)
         return _whole(name, array, None, bits)
-    if array is not None and array.dtype in (np.float32, np.float64):
-        return _float(name, array)
+    if array is not None and array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
+        return _float(name, array.astype(array.dtype.newbyteorder("="), copy=False))
     if array is not None and array.dtype.kind not in "OU":
-        raise ContractError(f"column {name!r} is {array.dtype}; store text, whole numbers or doubles")
+        raise _other_type(name, str(array.dtype))
     return _from_objects(name, values.tolist() if array is not None else list(values))
 
 
@@ -195,17 +232,25 @@ def _from_objects(name: str, values: Sequence[Any]) -> Column:
         gaps, kinds = gaps | {float}, kinds - {float}  # what pandas has for a missing text
     if not kinds:
         return Column(name, "null", np.full(len(values), -1))
+    if len(kinds) > 1 and not kinds <= {int, float}:  # True and 1 would be one value
+        raise _mixed(name, kinds)
     if kinds <= {int, float} and float in kinds:
-        return _float(name, np.array([math.nan if type(v) in gaps else float(v) for v in values]))
+        try:
+            return _float(name, np.array([math.nan if type(v) in gaps else float(v) for v in values]))
+        except OverflowError as error:
+            raise _too_large(name) from error
     if kinds == {int}:
         missing = np.array([type(value) in gaps for value in values], dtype=bool)
         try:
             whole = np.array([0 if type(v) in gaps else v for v in values], dtype=np.int64)
         except OverflowError as error:
-            raise ContractError(f"column {name!r} has whole numbers beyond 64 bits; store text") from error
+            raise _too_large(name) from error
         return _whole(name, whole, missing if missing.any() else None, 64)
     place: dict[Any, int] = {}
-    seen = [-1 if type(v) in gaps else place.setdefault(v, len(place)) for v in values]
+    try:
+        seen = [-1 if type(v) in gaps else place.setdefault(v, len(place)) for v in values]
+    except TypeError as error:  # lists and the like have no hash
+        raise _mixed(name, kinds) from error
     return _distinct(name, np.array(seen, dtype=np.int64), list(place))
 
 
@@ -213,10 +258,7 @@ def _distinct(name: str, places: IntArray, values: Iterable[Any]) -> Column:
     known = [None if isinstance(v, float) and math.isnan(v) else v for v in values]
     kinds = {type(value) for value in known if value is not None}
     if len(kinds) > 1 or not kinds <= set(_KINDS):
-        told = " and ".join(sorted(kind.__name__ for kind in kinds))
-        raise ContractError(
-            f"column {name!r} holds {told}; store text, whole numbers, doubles, decimals, booleans or dates"
-        )
+        raise _mixed(name, kinds)
     if kinds and next(iter(kinds)) in (int, float):
         again = _from_objects(name, known)
         return _gathered(again, places)
@@ -224,6 +266,14 @@ def _distinct(name: str, places: IntArray, values: Iterable[Any]) -> Column:
         gap = np.array([i if v is not None else -1 for i, v in enumerate(known)] + [-1])
         places = gap[places]
     return Column(name, _KINDS[next(iter(kinds))] if kinds else "null", places, values=tuple(known))
+
+
+def _masked(column: Column, mask: NDArray[np.bool_]) -> Column:
+    missing = np.broadcast_to(mask, len(column))
+    if column.kind in ("whole", "float"):
+        found = _gathered(column, np.where(missing, -1, np.arange(len(column))))
+        return replace(found, bits=column.bits)
+    return replace(column, data=np.where(missing, -1, column.data))
 
 
 def _gathered(column: Column, places: IntArray) -> Column:
@@ -235,7 +285,24 @@ def _gathered(column: Column, places: IntArray) -> Column:
     return _whole(column.name, np.append(column.data, 0)[places], missing if missing.any() else None, 64)
 
 
+def _mixed(name: str, kinds: Iterable[type]) -> ContractError:
+    told = " and ".join(sorted(kind.__name__ for kind in kinds))
+    return ContractError(
+        f"column {name!r} holds {told}; store text, whole numbers, doubles, decimals, booleans or dates"
+    )
+
+
+def _other_type(name: str, kind: str) -> ContractError:
+    return ContractError(f"column {name!r} is {kind}; store text, whole numbers or doubles")
+
+
+def _too_large(name: str) -> ContractError:
+    return ContractError(f"column {name!r} has whole numbers beyond 64 bits; store text")
+
+
 def _whole(name: str, data: NDArray[Any], missing: NDArray[np.bool_] | None, bits: int) -> Column:
+    if data.dtype == np.uint64 and data.max(initial=0) > np.iinfo(np.int64).max:
+        raise _too_large(name)
     return Column(name, "whole", data.astype(np.int64, copy=False), missing, bits=min(bits, 64))
 
 

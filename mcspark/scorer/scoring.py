@@ -37,8 +37,8 @@ def read_model(path: str | Path) -> SavedModel:
         If there is none, or it is truncated, edited, too large or of another version.
     """
     place = Path(str(path).removeprefix("file:"))
-    place = place / "model.json" if place.is_dir() else place
     try:
+        place = place / "model.json" if place.is_dir() else place
         with place.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
@@ -72,6 +72,7 @@ class Scorer:
 
     def __init__(self, model: SavedModel, score: str | None = None) -> None:
         self.groups = model.groups
+        self.method = model.method
         self.calibrator = model.calibrator
         self.score_column = score or model.columns["scoreCol"]
         self.prediction_column = model.columns["predictionCol"]
@@ -141,6 +142,12 @@ class Scorer:
         def of(name: str) -> Column:
             if name not in read:
                 read[name] = column_of(table, name)
+                rows = len(read[self.score_column])
+                if len(read[name]) != rows:  # one value would be taken for every row's
+                    raise ContractError(
+                        f"column {name!r} has {len(read[name])} rows, but {self.score_column!r} has {rows}; "
+                        "give a value for every row"
+                    )
             return read[name]
 
         score = self._checked_score(of(self.score_column))
@@ -199,7 +206,10 @@ class Scorer:
     def _explicable(self) -> Stages:
         if isinstance(self.calibrator, Stages):
             return self.calibrator
-        raise ContractError("only a calibrator made of trees can be explained step by step")
+        raise ContractError(
+            f"a calibrator of the method {self.method!r} has no steps to explain; fit one with "
+            "calibrator.method: trees"
+        )
 
     def _score_and_words(self, row: Mapping[str, Any]) -> tuple[float, tuple[int, ...]]:
         """The checked score and the signature of one row."""

@@ -73,6 +73,27 @@ def test_the_curve_that_has_moved_comes_first_and_rows_move_by_it(tmp_path):
     ]
 
 
+def test_two_models_that_are_the_same_are_said_to_be(tmp_path):
+    a, b = two(tmp_path, small())
+    table = people(50)
+    table.to_parquet(tmp_path / "people.parquet")
+    for one, other in ((a, a), (a, b), (a, f"file:{b}/model.json")):
+        text = diff(one, other, str(tmp_path / "people.parquet"))
+        assert "The two models give every row the same score." in text
+        assert "Of 50 rows, 0 move by more than 0.01" in text
+        assert not any(
+            words in text for words in ("Corrections that differ", "scores move most", "later run")
+        )
+        assert json.loads(diff(one, other, as_json=True))["same"] is True
+    (tmp_path / "other").mkdir()
+    a, b = two(tmp_path / "other", changed(small(), "job=a", 0.03))
+    text = diff(a, b)
+    assert "the same score" not in text
+    assert json.loads(diff(a, b, as_json=True))["same"] is False
+    # Groups that have not moved are in the JSON alone.
+    assert ("job=a" in text, "SEX=1 " in text) == (True, False)
+
+
 def test_groups_that_only_one_has_are_named(tmp_path):
     saved = small()
     families = saved.groups.families[:3]

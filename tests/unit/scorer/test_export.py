@@ -136,6 +136,22 @@ def test_a_view_has_no_two_columns_of_one_name():
             list(to_sql(saved_with("`a` > 1"), "duckdb", "people", key))
 
 
+@pytest.mark.parametrize(
+    ("table", "key", "view", "words"),
+    [
+        ("people", "id", "people", "cannot be called people as the table is"),
+        ("s.people", "id", "S.People", "as the table is"),
+        ("mcspark_word", "id", None, "--table cannot be mcspark_word"),
+        ("people", "id", "MCSPARK_TERM", "--view cannot be MCSPARK_TERM"),
+        ("people", "mcspark_f", None, "'mcspark_f' cannot be a key"),
+        ("people", "", None, "'' cannot be a key"),
+    ],
+)
+def test_names_that_the_statements_need_themselves_are_refused(table, key, view, words):
+    with pytest.raises(ConfigurationError, match=words):
+        list(to_sql(model(("identity",)), "duckdb", table, [key], view))
+
+
 def test_a_word_that_no_text_of_sql_can_hold_is_refused():
     groups = FittedGroups((Family("value", "job", ("a\0b",), columns=("job",)),))
     stages = (Stage("identity", form(1, 3, np.random.default_rng(0)), 1),)
