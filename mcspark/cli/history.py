@@ -64,7 +64,7 @@ def history_of(paths: Sequence[str], site: Path | None = None) -> History:
             run = PastRun(manifest)
             try:
                 table = _metrics(run, _roots(place, file))
-            except (OSError, ValueError, TypeError, KeyError) as error:
+            except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
                 table = None
                 skipped.append((f"metrics of {run.run_id}", shortened(error)))
             runs.append(PastRun(manifest, table, None if site is None else _report(run, site)))

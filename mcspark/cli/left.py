@@ -34,5 +34,5 @@ def metrics_at(path: Any) -> MetricsTable | None:
         return None
     try:
         return MetricsTable(pd.read_parquet(place))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NotImplementedError) as error:  # the last for types that are not read
         raise ContractError(f"{place}: no metrics table of mcspark ({error})") from error

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64 * 1024 * 1024
 
+_NONE_OF_THESE = (
+    OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, NotImplementedError,
+)  # fmt: skip
+"""What reading a file of somebody else's raises; nothing in it is checked before it is shown."""
+
 
 def shown(path: str, groups: int = 10) -> str:
     """Readable text about what is at a path of this machine.
@@ -60,7 +65,7 @@ def shown(path: str, groups: int = 10) -> str:
                 return _model(plain, groups)
             return _manifest(plain)
         return _metrics(pd.read_parquet(place), groups)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except _NONE_OF_THESE as error:
         raise ContractError(f"{path}: no model, manifest or metrics table of mcspark ({error})") from error
 
 

@@ -28,6 +28,18 @@ def metrics_frame(measured: Mapping[str, Metrics]) -> pd.DataFrame:
     return frame.astype({"value": "float64"})
 
 
+def _check_types(frame: pd.DataFrame) -> None:
+    for name in ("levels", "value", "level"):
+        numbers = pd.api.types.is_numeric_dtype(frame[name])
+        if not numbers and (name == "value" or not frame[name].isna().all()):
+            raise ValueError(f"no metrics table: the column {name!r} holds no numbers")
+        if name != "value" and not (frame[name].dropna() % 1 == 0).all():
+            raise ValueError(f"no metrics table: the column {name!r} holds more than whole numbers")
+    for name in ("split", "stage", "metric", "group"):
+        if not frame[name].dropna().map(lambda value: isinstance(value, str)).all():
+            raise ValueError(f"no metrics table: the column {name!r} holds more than text")
+
+
 class MetricsTable:
     """Look-ups in a metrics table.
 
@@ -40,15 +52,13 @@ class MetricsTable:
     Raises
     ------
     ValueError
-        If a column is missing, or there is no number by grid.
+        If a column is missing or of another type, or there is no number of rows or by grid.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
         if missing := sorted(set(COLUMNS) - set(frame.columns)):
             raise ValueError(f"no metrics table: the column(s) {missing} are missing, of {list(COLUMNS)}")
-        for name in ("levels", "value", "level"):
-            if not (pd.api.types.is_numeric_dtype(frame[name]) or frame[name].isna().all()):
-                raise ValueError(f"no metrics table: the column {name!r} holds no numbers")
+        _check_types(frame)
         place = [name for name in COLUMNS if name != "value"]
         if (again := frame.duplicated(place)).any():
             raise ValueError(f"no metrics table: {int(again.sum())} number(s) stand twice")
@@ -58,6 +68,8 @@ class MetricsTable:
         self.grids = tuple(sorted({int(m) for m in grids}))
         if not self.grids:
             raise ValueError("no metrics table: it holds no metric of any grid")
+        if not self.stages:
+            raise ValueError("no metrics table: it does not say how many rows were measured")
         self.lead = self._lead()
         self.grid = self.lead.grid
 

@@ -25,7 +25,7 @@ def groups_of(model, row):
 
 
 def score(model, row):
-    inside, f = groups_of(model, row), row["score"]
+    inside, f = groups_of(model, row), row[model["score"]]
     for stage in model["stages"]:
         b = sum(threshold < f for threshold in stage["thresholds"])
         terms = [stage["constant"], stage["base"][b]]

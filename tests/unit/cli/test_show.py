@@ -136,7 +136,16 @@ def test_the_worst_group_of_a_manifest_is_called_by_its_label(tmp_path):
         assert words in shown(str(tmp_path / "run.json"))
 
 
-@pytest.mark.parametrize("content", ["{}", "[1]", "nonsense", '{"run_id": 1}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{}", "[1]", "nonsense", '{"run_id": 1}',
+        '{"run_id": "1", "job": "score", "status": "ok", "rows": [1]}',
+        '{"run_id": "1", "job": "score", "status": "ok", "metrics": {"after": {"by_level": 1}}}',
+        '{"run_id": "1", "job": "score", "status": "ok", "metrics": {"after": {"by_level": {"20": []}}}}',
+        '{"run_id": "1", "job": "score", "status": "ok", "rows": {"in": 1e300}, "seconds": {"a": []}}',
+    ],
+)  # fmt: skip
 def test_other_files_are_refused(tmp_path, content):
     path = tmp_path / "other.json"
     path.write_text(content)

@@ -69,5 +69,20 @@ def test_what_is_no_metrics_table_is_refused():
         MetricsTable(pd.DataFrame({name: [] for name in COLUMNS}))
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("split", [1], "'split' holds more than text"), ("group", 7, "'group' holds more than text"),
+        ("value", None, "'value' holds no numbers"), ("levels", float("inf"), "more than whole numbers"),
+        ("level", 0.5, "more than whole numbers"), ("stage", "later", "how many rows were measured"),
+    ],
+)  # fmt: skip
+def test_a_column_of_another_type_is_refused(column, value, words):
+    frame = calibrated().metrics.query("stage == 'before'")
+    frame = frame.assign(**{column: [value] * len(frame)})
+    with pytest.raises(ValueError, match=f"no metrics table: .*{words}"):
+        MetricsTable(frame)
+
+
 def test_stages():
     assert MetricsTable(calibrated().metrics).stages == ("before", "after")

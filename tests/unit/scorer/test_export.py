@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -21,6 +22,7 @@ from mcspark.core.cells.groups import Family, FittedGroups
 from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.saved import SavedModel
 from mcspark.errors import ConfigurationError
+from mcspark.export.plain import to_plain
 from mcspark.export.sql import DIALECTS, to_sql
 from mcspark.scorer import Scorer
 
@@ -134,6 +136,16 @@ def test_a_view_has_no_two_columns_of_one_name():
     for key in (["id", "ID"], ["C"]):
         with pytest.raises(ConfigurationError, match="two columns of one name: the key is"):
             list(to_sql(saved_with("`a` > 1"), "duckdb", "people", key))
+
+
+def test_the_score_may_have_any_name():
+    saved = model(("identity", "logit"))
+    other = replace(saved, columns={"scoreCol": 'A "score" é', "predictionCol": "order"})
+    table = people(50)
+    expected, renamed = Scorer(saved).score(table), table.rename(columns={"score": 'A "score" é'})
+    assert (Scorer(other).score(renamed) == expected).all()
+    found = [brute_force(to_plain(other), row) for row in renamed.to_dict("records")]
+    assert np.abs(found - expected).max() < 1e-12
 
 
 @pytest.mark.parametrize(
