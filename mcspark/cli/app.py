@@ -65,6 +65,17 @@ def with_exit_code(action: Callable[[], None]) -> None:
         reason = error.strerror or error
         typer.echo(f"mcspark: {place}: {reason}; check the path and who may use it", err=True)
         sys.exit(ConfigurationError.exit_code)
+    except UnicodeEncodeError as error:
+        typer.echo(f"mcspark: {_unwritable(error)}", err=True)
+        sys.exit(ConfigurationError.exit_code)
+
+
+def _unwritable(error: UnicodeEncodeError) -> str:
+    """Either the name of a file is no text, or the terminal has not all of it."""
+    letters = error.object[error.start : error.end]
+    if any("\ud800" <= letter <= "\udfff" for letter in letters):
+        return f"a name holds {letters!r}, which is no text; rename it"
+    return f"the output is {error.encoding}, which has no {letters!r}; set PYTHONIOENCODING=utf-8"
 
 
 @app.callback()

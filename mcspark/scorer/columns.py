@@ -259,6 +259,8 @@ def _distinct(name: str, places: IntArray, values: Iterable[Any]) -> Column:
     kinds = {type(value) for value in known if value is not None}
     if len(kinds) > 1 or not kinds <= set(_KINDS):
         raise _mixed(name, kinds)
+    if kinds == {Decimal} and not all(v.is_finite() for v in known if v is not None):
+        raise ContractError(f"column {name!r} holds a decimal that is no number; a missing one is None")
     if kinds and next(iter(kinds)) in (int, float):
         again = _from_objects(name, known)
         return _gathered(again, places)

@@ -22,6 +22,7 @@ from mcspark.errors import ConfigurationError, ContractError
 from mcspark.scorer import Scorer
 
 SAVED = model(("identity",))
+ROW = {"score": 0.3, "SEX": 1, "AGEP": 40, "OCCP": 5, "job": "a"}
 
 
 @pytest.fixture
@@ -155,6 +156,27 @@ def test_a_path_that_the_system_refuses_is_a_sentence(here, command):
     assert found.exit_code in (2, 3)
     assert isinstance(found.exception, SystemExit)
     assert found.stderr.startswith("mcspark: ")
+
+
+def test_a_name_that_is_no_text_is_a_sentence_and_leaves_nothing(here, tmp_path):
+    odd = os.fsdecode(b"m\xff")
+    Path("model").rename(odd)
+    Path("other").symlink_to(odd)
+    for words in (
+        ["diff", odd, "other", "--html", "page"], ["export", "other", "--to", "json", "-o", odd + ".json"],
+        ["export", "other", "--to", "sql", "--dialect", "sqlite", "--table", "t", "--key", odd, "-o", "page"],
+    ):  # fmt: skip
+        found = run(*words)
+        assert (found.exit_code, type(found.exception)) == (2, SystemExit)
+        assert "which is no text; rename it" in found.stderr
+    assert not Path("page").exists()
+
+
+def test_a_terminal_without_the_letters_is_a_sentence(here):
+    found = CliRunner(charset="latin-1").invoke(app, ["explain", "model", "--row", json.dumps(ROW)])
+    assert (found.exit_code, type(found.exception)) == (2, SystemExit)
+    assert "the output is latin-1, which has no " in found.stderr
+    assert "set PYTHONIOENCODING=utf-8" in found.stderr
 
 
 def test_a_run_that_is_killed_leaves_nothing_under_the_name(here, tmp_path):

@@ -74,6 +74,8 @@ def test_a_column_of_any_library_has_the_scores_of_plain_values(scorer, name, co
         ("SEX", [1, True, 2], "'SEX' holds bool and int"),
         ("SEX", [1, Decimal(1), 2], "'SEX' holds Decimal and int"),
         ("SEX", [[1], [2], [1]], "'SEX' holds list"),
+        ("job", [Decimal("NaN"), Decimal(1), None], "'job' holds a decimal that is no number"),
+        ("AGEP", [Decimal("Infinity")] * 3, "'AGEP' holds a decimal that is no number"),
         ("AGEP", [1.0, 2**2000, 3], "'AGEP' has whole numbers beyond 64 bits"),
         ("SEX", np.array([1, 2**63, 1], dtype=np.uint64), "'SEX' has whole numbers beyond 64 bits"),
         ("SEX", pa.array([[1], [2], [1]]), "'SEX' is list<item: int64>; store text"),
