@@ -207,7 +207,7 @@ def _metrics(a: MetricsTable, b: MetricsTable) -> Iterator[MetricChange]:
     wanted: list[tuple[str, str, int | None]] = [(f"MC error, {m} levels", "mc_error", m) for m in grids]
     wanted += [(f"noise floor, {m} levels", "noise_floor", m) for m in grids]
     wanted += [("worst group's smECE", "worst_group_smece", None), ("MA error", "ma_error", None)]
-    wanted += [("squared loss", "loss", None), *((m.name, m.key, None) for m in SCORE_METRICS)]
+    wanted += [(m.name, m.key, None) for m in SCORE_METRICS]
     for words, metric, levels in wanted:
         values = [side.value(side.last, metric, levels) for side in (a, b)]
         if values != [None, None]:

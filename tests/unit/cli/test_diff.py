@@ -120,6 +120,8 @@ def test_two_runs_are_compared_by_their_metrics_and_levels(tmp_path):
     a, b = run_of(tmp_path, "first", audited()), run_of(tmp_path, "second", calibrated(), model="gone/model")
     found = json.loads(diff(a, b, as_json=True))
     metrics = {m["metric"]: m for m in found["metrics"]}
+    assert len(metrics) == len(found["metrics"])
+    assert metrics["squared loss"]["b"] == calibrated().table.value("after", "loss")
     error = metrics["MC error, 20 levels"]
     assert error["a"] == audited().table.value("before", "mc_error", 20)
     assert error["b"] == calibrated().table.value("after", "mc_error", 20)
