@@ -15,7 +15,12 @@ from mcspark.errors import ContractError, McsparkError
 
 ROWS_AT_ONCE = 2**18
 
+_AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
+"""As much as keeps a core busy; by default Arrow holds sixteen batches of four files."""
+
+
 _ELSEWHERE = "://"
+_TEXTS = ("string", "large_string", "string_view")
 
 
 @contextmanager
@@ -58,18 +63,31 @@ def _local(place: Path) -> Any:
 
 
 def _check_columns(rows: Any) -> None:
-    """A column that one file lacks would be taken for missing values, silently."""
-    first: tuple[set[str], str] | None = None
+    """A column that one file lacks would be missing values, and a text that is cast a number, silently."""
+    first: tuple[dict[str, str], str] | None = None
     for fragment in rows.get_fragments():
-        names = set(fragment.physical_schema.names)
+        kinds = {field.name: _kind(field.type) for field in fragment.physical_schema}
         if first is None:
-            first = names, fragment.path
-        elif names != first[0]:
-            only = sorted(names ^ first[0])
+            first = kinds, fragment.path
+            continue
+        known = first[0]
+        # A column without any value has no type, and may be the other's.
+        only = kinds.keys() - known
+        only |= {name for name in known if kinds.get(name) not in (known[name], "null")}
+        if only:
             raise ContractError(
-                f"{Path(first[1]).name} and {Path(fragment.path).name} differ by the column(s) "
-                f"{', '.join(only[:10])}; write all files with the same columns, or name one file"
+                f"{Path(first[1]).name} and {Path(fragment.path).name} differ in the column(s) "
+                f"{', '.join(sorted(only)[:10])}; give all files the same columns and types, or name one file"
             )
+
+
+def _kind(found: Any) -> str:
+    """What values of a type mean: numbers of any width are numbers."""
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    if pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found):
+        return "number"
+    return "text" if str(found) in _TEXTS else str(found)
 
 
 def batches_of(rows: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
@@ -81,7 +99,7 @@ def batches_of(rows: Any, columns: Sequence[str] | None = None) -> Iterator[Any]
         If a file cannot be read to its end.
     """
     try:
-        for batch in rows.to_batches(columns=columns, batch_size=ROWS_AT_ONCE):
+        for batch in rows.to_batches(columns=columns, batch_size=ROWS_AT_ONCE, **_AHEAD):
             if len(batch):
                 yield batch
     except (OSError, pa.ArrowException) as error:

@@ -131,10 +131,18 @@ def test_rows_that_are_none_are_refused(here, tmp_path):
     (tmp_path / "two").mkdir()
     pq.write_table(here, "two/a.parquet")
     pq.write_table(here.drop_columns(["SEX"]), "two/b.parquet")
+    (tmp_path / "types").mkdir()
+    other = here.set_column(2, "AGEP", here["AGEP"].cast("string")).set_column(4, "job", pa.nulls(100))
+    other = other.set_column(1, "SEX", here["SEX"].cast("int32")).set_column(
+        3, "OCCP", here["OCCP"].cast("double")
+    )
+    pq.write_table(here, "types/a.parquet")
+    pq.write_table(other, "types/b.parquet")
     Path("text.csv").write_text("a,b\n1,2\n")
     for source, words in (
         ("nowhere", "nowhere: nothing is there"), ("", "nothing is there"), ("empty", "empty: no file"),
-        ("two", r"two: a.parquet and b.parquet differ by the column\(s\) SEX"),
+        ("two", r"two: a.parquet and b.parquet differ in the column\(s\) SEX"),
+        ("types", r"types: a.parquet and b.parquet differ in the column\(s\) AGEP;"),
         ("text.csv", "text.csv: cannot be read as Parquet"), ("x" * 300, "cannot be read"),
     ):  # fmt: skip
         with pytest.raises(ContractError, match=words):
@@ -144,6 +152,12 @@ def test_rows_that_are_none_are_refused(here, tmp_path):
         found = run("explain", "model", "--key", '{"SEX": 1}', "--input", source or " ")
         assert found.exit_code == 3
     assert not Path("out.parquet").exists()
+    # Numbers of another width, and a column without any value, are what they are in the other file.
+    pq.write_table(other.set_column(2, "AGEP", here["AGEP"].cast("double")), "types/b.parquet")
+    score_file("model", "types", "out.parquet")
+    found = pq.read_table("out.parquet").slice(100)
+    rows = [row | {"job": None} for row in here.to_pylist()]
+    assert found["calibrated_score"].to_pylist() == [Scorer(SAVED).score_one(row) for row in rows]
 
 
 @pytest.mark.parametrize("command", ["show", "history", "score-local", "report", "diff", "explain", "export"])
