@@ -127,6 +127,11 @@ class Calibrator(Section):
     refit: bool = Field(
         False, description="Choose the number of trees held out, then refit on all fitting rows."
     )
+    monotone: bool = Field(
+        False,
+        description="Trees alone: the calibrated score never falls where the score rises and the groups "
+        "stay. The correction itself may not fall, so scores that are too extreme are not drawn together.",
+    )
     timeout_seconds: int = Field(3600, ge=1, description="Wall-clock limit of a fit; then exit code 75.")
     multiaccuracy: Multiaccuracy = Field(Multiaccuracy(), description="Settings of multiaccuracy.")
     mcboost: McBoost = Field(McBoost(), description="Settings of mcboost.")
@@ -144,6 +149,13 @@ class Calibrator(Section):
     def _rows_stay_in_the_cluster(cls, value: str, info: ValidationInfo) -> str:
         if value == "lightgbm" and info.data.get("training") == "rows":
             raise ValueError("grows trees from cells alone; set calibrator.training: cells")
+        return value
+
+    @field_validator("monotone")
+    @classmethod
+    def _trees_alone_are_monotone(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("method", "trees") != "trees":
+            raise ValueError("is a promise of the trees alone; set calibrator.method: trees, or leave it out")
         return value
 
     @field_validator("method", mode="before")

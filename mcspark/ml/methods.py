@@ -40,6 +40,7 @@ def _trees(c: Calibrator) -> Multicalibrator:
         recipe=recipe_of(c),
         featureFraction=c.feature_fraction,
         maxTrees=c.max_trees,
+        monotone=c.monotone,
         engine=c.engine,
         seed=c.seed,
         timeoutSeconds=float(c.timeout_seconds),

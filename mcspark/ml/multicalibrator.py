@@ -62,6 +62,9 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         A whole number, or ``auto``.
     refit : bool
         Choose the number of trees on the early-stopping rows, then grow them on those rows too.
+    monotone : bool
+        Let the calibrated score never fall where the score rises and the groups stay: the correction itself
+        may not fall, so scores that are too extreme are not drawn together.
     engine : str
         What grows the trees: ``synapseml`` in the cluster, the official ``lightgbm`` on the driver, or
         ``auto``: SynapseML where the session has its classes.
@@ -101,6 +104,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         seed: int = 1,
         levels: list[int] | None = None,
         refit: bool = False,
+        monotone: bool = False,
         engine: str = "auto",
         timeoutSeconds: float = 3600.0,
     ) -> None:
@@ -194,6 +198,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
             min_rows_in_leaf=get("minRowsInLeaf"),
             seed=get("seed"),
             refit=get("refit"),
+            monotone=get("monotone"),
         )
 
     def _rounds(self) -> int | Literal["auto"]:

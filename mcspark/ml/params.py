@@ -51,6 +51,11 @@ _TREES: Table = {
         TypeConverters.toBoolean,
         False,
     ),
+    "monotone": (
+        "let the calibrated score never fall where the score rises and the groups stay",
+        TypeConverters.toBoolean,
+        False,
+    ),
     "engine": (
         "what grows the trees: synapseml in the cluster, lightgbm on the driver, or auto",
         one_of("auto", "synapseml", "lightgbm"),

@@ -22,7 +22,7 @@ def lightgbm_parameters(table: TrainingTable, settings: TreeSettings) -> dict[st
     dict
         By the names of LightGBM's documentation; the number of trees and early stopping are not among them.
     """
-    return {
+    found = {
         "objective": settings.objective,
         "learning_rate": settings.learning_rate,
         "feature_fraction": settings.feature_fraction,
@@ -37,3 +37,6 @@ def lightgbm_parameters(table: TrainingTable, settings: TreeSettings) -> dict[st
         "seed": settings.seed,
         "deterministic": True,
     }
+    if settings.monotone:
+        found["monotone_constraints"] = [1] + [0] * table.membership.shape[1]
+    return found

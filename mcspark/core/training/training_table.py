@@ -59,6 +59,9 @@ class TreeSettings:
         What ``early_stopping_rounds`` trees must lower the early-stopping loss by, as a multiple of what one
         number fitted to those rows would lower it by chance. Without it the loss of a few rows may creep down
         for thousands of trees.
+    monotone : bool
+        The correction never falls where the score rises and the groups stay, so the calibrated score does not
+        either (but for rounding of 1e-15).
     """
 
     learning_rate: float = 0.1
@@ -70,6 +73,7 @@ class TreeSettings:
     seed: int = 1
     refit: bool = False
     least_gain: float = 0.0
+    monotone: bool = False
 
     @property
     def objective(self) -> str:

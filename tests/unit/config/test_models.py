@@ -37,7 +37,8 @@ def test_defaults():
         "method": "trees", "recipe": "auto", "learning_rate": 0.1, "feature_fraction": 1.0,
         "max_trees": 5000, "early_stopping_rounds": 50, "link": "identity", "rounds": 1,
         "training": "cells", "score_bins": 255,
-        "min_rows_in_leaf": 20, "seed": 1, "refit": False, "timeout_seconds": 3600, "engine": "auto",
+        "min_rows_in_leaf": 20, "seed": 1, "refit": False, "monotone": False, "timeout_seconds": 3600,
+        "engine": "auto",
     }  # fmt: skip
     assert plain["evaluation"] == {
         "levels": [10, 20, 30, 50, 75, 100], "draws": 200, "seed": 1, "min_group_rows": 2,
@@ -295,6 +296,11 @@ REFUSED = [
         {"calibrator": {"training": "rows", "engine": "lightgbm"}},
         "calibrator.engine",
         "grows trees from cells alone; set calibrator.training: cells",
+    ),
+    (
+        {"calibrator": {"method": "isotonic", "monotone": True}},
+        "calibrator.monotone",
+        "is a promise of the trees alone; set calibrator.method: trees",
     ),
     ({"calibrator": {"engine": "LightGBM"}}, "calibrator.engine", "must be auto | synapseml | lightgbm"),
     ({"calibrator": {"refit": 1}}, "calibrator.refit", "must be true or false, without quotes"),

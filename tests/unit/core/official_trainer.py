@@ -38,6 +38,8 @@ def train_official(table: TrainingTable, settings: TreeSettings) -> tuple[lgb.Bo
         "num_threads": 1,
         "verbosity": -1,
     }
+    if settings.monotone:
+        parameters["monotone_constraints"] = [1, *[0] * table.membership.shape[1]]
 
     def data(part, reference=None):
         offset = None if table.offset is None else table.offset[rows][part]
