@@ -148,7 +148,7 @@ def test_a_path_may_name_the_day_instead_of_a_partition(month):
     ("first", "last", "words"),
     [
         ("2026-08-31", "2026-08-01", "is after"),
-        ("2026-02-30", "2026-08-01", "is no date"),
+        ("2026-02-30", "2026-08-01", "is a date that does not exist"),
         ("yesterday", "2026-08-01", "is no date"),
         ("20260801", "2026-08-02", "in the same way"),
         ("0001-01-01", "9999-12-31", "of at most 10,000"),
