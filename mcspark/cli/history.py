@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from mcspark.cli.files import local_place, written_aside
+from mcspark.cli.left import frame_in, text_in
 from mcspark.cli.text import text_table
 from mcspark.data.manifest_form import MAX_BYTES, parse_manifest
 from mcspark.errors import ConfigurationError, ContractError
@@ -57,14 +58,14 @@ def history_of(paths: Sequence[str], site: Path | None = None) -> History:
             )
         for file in found:
             try:
-                manifest = parse_manifest(_text(file))
+                manifest = parse_manifest(text_in(file, MAX_BYTES))
             except (OSError, ValueError) as error:
                 skipped.append((str(file), shortened(error)))
                 continue
             run = PastRun(manifest)
             try:
                 table = _metrics(run, _roots(place, file))
-            except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
+            except (OSError, ValueError, TypeError, KeyError) as error:
                 table = None
                 skipped.append((f"metrics of {run.run_id}", shortened(error)))
             runs.append(PastRun(manifest, table, None if site is None else _report(run, site)))
@@ -100,13 +101,6 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
             yield from _below(entry, depth + 1)
 
 
-def _text(file: Path) -> str:
-    size = file.stat().st_size
-    if size > MAX_BYTES:
-        raise ValueError(f"larger than {MAX_BYTES} bytes")
-    return file.read_text(encoding="utf-8")
-
-
 def _roots(place: Path, file: Path) -> list[Path]:
     """What the table of a manifest may be called: the path that was given, or its folder's name."""
     found = [] if place.is_file() or _MANIFESTS.fullmatch(place.name) else [place]
@@ -133,7 +127,7 @@ def _metrics(run: PastRun, roots: Sequence[Path]) -> MetricsTable | None:
             continue
         if sum(file.stat().st_size for file in files) > _MAX_METRICS:
             raise ValueError(f"{place}: larger than {_MAX_METRICS} bytes")
-        frames = [pd.read_parquet(file, partitioning=None) for file in files]
+        frames = [frame_in(file, partitioning=None) for file in files]
         table = pd.concat(frames, ignore_index=True)
         return MetricsTable(table) if len(table) else None
     return None

@@ -15,12 +15,25 @@ from mcspark.runtime.untrusted import read_json
 MAX_BYTES = 64 * 1024 * 1024
 
 
+def text_in(place: Path, limit: int = MAX_BYTES) -> str:
+    """The text of a file; ``OSError`` or ``ValueError`` where there is none of so many bytes to be had."""
+    if place.stat().st_size > limit:
+        raise ValueError(f"larger than {limit} bytes")
+    return place.read_text(encoding="utf-8")
+
+
+def frame_in(place: Path, **how: Any) -> pd.DataFrame:
+    """The table in Parquet; ``OSError`` or ``ValueError`` where there is none to be had."""
+    try:
+        return pd.read_parquet(place, **how)
+    except NotImplementedError as error:  # a type that Arrow does not turn into pandas
+        raise ValueError(str(error)) from error
+
+
 def json_object(place: Path) -> dict[str, Any]:
     """The object in a JSON file; a ``ContractError`` where there is none."""
     try:
-        if place.stat().st_size > MAX_BYTES:
-            raise ValueError(f"larger than {MAX_BYTES} bytes")
-        plain = read_json(place.read_text(encoding="utf-8"))
+        plain = read_json(text_in(place))
     except (OSError, ValueError) as error:
         raise ContractError(f"{place}: no readable manifest or model ({error})") from error
     if not isinstance(plain, dict):
@@ -33,6 +46,6 @@ def metrics_at(path: Any) -> MetricsTable | None:
     if not path or not (place := local_place(str(path))).exists():
         return None
     try:
-        return MetricsTable(pd.read_parquet(place))
-    except (OSError, ValueError, NotImplementedError) as error:  # the last for types that are not read
+        return MetricsTable(frame_in(place))
+    except (OSError, ValueError) as error:
         raise ContractError(f"{place}: no metrics table of mcspark ({error})") from error

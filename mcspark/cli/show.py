@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from mcspark.cli.files import local_place
+from mcspark.cli.left import frame_in, text_in
 from mcspark.cli.text import text_table
 from mcspark.core.cells.groups import Family
 from mcspark.core.cells.readable import readable_names
@@ -27,11 +27,7 @@ from mcspark.runtime.untrusted import read_json
 if TYPE_CHECKING:
     from mcspark.core.training.recipe import Recipe
 
-MAX_BYTES = 64 * 1024 * 1024
-
-_NONE_OF_THESE = (
-    OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, NotImplementedError,
-)  # fmt: skip
+_NONE_OF_THESE = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 """What reading a file of somebody else's raises; nothing in it is checked before it is shown."""
 
 
@@ -58,21 +54,15 @@ def shown(path: str, groups: int = 10) -> str:
         )
     try:
         if place.is_dir() and (place / "model.json").is_file():
-            return _model(read_json(_text(place / "model.json")), groups)
+            return _model(read_json(text_in(place / "model.json")), groups)
         if place.suffix == ".json":
-            plain = read_json(_text(place))
+            plain = read_json(text_in(place))
             if isinstance(plain, dict) and "calibrator" in plain:
                 return _model(plain, groups)
             return _manifest(plain)
-        return _metrics(pd.read_parquet(place), groups)
+        return _metrics(frame_in(place), groups)
     except _NONE_OF_THESE as error:
         raise ContractError(f"{path}: no model, manifest or metrics table of mcspark ({error})") from error
-
-
-def _text(path: Path) -> str:
-    if path.stat().st_size > MAX_BYTES:
-        raise ValueError(f"larger than {MAX_BYTES} bytes")
-    return path.read_text(encoding="utf-8")
 
 
 def _model(plain: Any, groups: int) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -67,8 +68,15 @@ def saved_model(plain: Any) -> SavedModel:
     ValueError
         If anything is not as this program writes it.
     """
-    try:
+    with value_errors():
         return _saved_model(plain)
+
+
+@contextmanager
+def value_errors() -> Iterator[None]:
+    """Let nothing but ``ValueError`` come of a plain form that is not trusted."""
+    try:
+        yield
     except (TypeError, KeyError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mcspark.core.cells.levels import ScoreBins
-from mcspark.core.saved import digest
+from mcspark.core.saved import digest, value_errors
 from mcspark.identifiers import check_run_id
 from mcspark.runtime.untrusted import read_json
 
@@ -87,10 +87,8 @@ def parse_kept(text: str) -> KeptForm:
     ValueError
         If it is not as this program writes it.
     """
-    try:
+    with value_errors():
         return _parsed(read_json(text))
-    except (TypeError, KeyError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def _parsed(plain: Any) -> KeptForm:

@@ -9,11 +9,12 @@ from pyspark.sql import functions as F
 
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
-from mcspark.core.cells.levels import base_levels
-from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
+from mcspark.core.cells.levels import ScoreBins, base_levels
+from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.groups import with_categories
 from mcspark.ml.params import CalibratorParams
 from mcspark.ml.working import WORKING, working_columns
+from mcspark.runtime.columns import column
 
 
 def learning_cells(
@@ -38,9 +39,28 @@ def learning_cells(
     frame = working_columns(dataset, columns, labelled=True)
     frame = with_categories(frame, wanted.families)
     names = replace(WORKING, weight=WORKING.weight if columns.weight else None)
-    learning = frame.where(F.col(str(WORKING.split)) != Role.test.name)
     scale = FixedPoint.of(frame, names.weight)
-    base = base_levels([*params.getOrDefault("levels"), *grids])
-    bins = choose_bins(learning, names, base, params.getOrDefault("scoreBins"), scale)
+    levels = [*params.getOrDefault("levels"), *grids]
+    bins = learning_bins(frame, names, levels, params.getOrDefault("scoreBins"), scale)
     with make_cells(frame, names, wanted.families, bins, scale) as table:
         return table.collect_chosen(wanted)
+
+
+def learning_bins(
+    labelled: DataFrame, names: ScoredColumns, levels: list[int], score_bins: int, scale: FixedPoint
+) -> ScoreBins:
+    """The score bins to learn by, chosen by the rows that are not test.
+
+    Parameters
+    ----------
+    labelled : DataFrame
+    names : ScoredColumns
+        Its columns, that of the split among them.
+    levels : list of int
+        Grids whose edges must be score bin edges.
+    score_bins : int
+        Wanted number of equally heavy bins beside those edges.
+    scale : FixedPoint
+    """
+    learning = labelled.where(column(str(names.split)) != F.lit(Role.test.name))
+    return choose_bins(learning, names, base_levels(levels), score_bins, scale)

@@ -196,7 +196,9 @@ def backfill(
         spark = whole.started(configs, engine)
         check_platform(spark, engine(configs[0]) if engine else None)
         tally = Tally(job, run_id, len(configs))
-        for config in _to_do([Run(job, run_id, config, spark) for config in configs], tally, again=again):
+        known: dict[str, str | None] = {}
+        runs = [Run(job, run_id, config, spark, states=known) for config in configs]
+        for config in _to_do(runs, tally, again=again):
             run = Run(job, new_run_id(job), config, spark)
             attempt, start = Attempt(job, run.run_id, spark), time.monotonic()
             where = {"run_id": run.run_id, "partition": run.partition}
@@ -216,9 +218,8 @@ def backfill(
 def _to_do(runs: Sequence[Run], tally: Tally, *, again: bool) -> list[Config]:
     """The configurations of the days that are not published yet."""
     todo: list[Config] = []
-    known: dict[str, str | None] = {}
     for run in runs:
-        run.inputs = {} if again else input_state(run, known)
+        run.inputs = {} if again else input_state(run)
         by = None if again else _published_by(run)
         if by is None:
             todo.append(run.config)

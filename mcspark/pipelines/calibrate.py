@@ -8,16 +8,17 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from mcspark.config import Config
+from mcspark.core.baselines.method import calibrated_cells
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
-from mcspark.core.cells.levels import base_levels
 from mcspark.core.training.training_table import Train
 from mcspark.data.lease import Lease
 from mcspark.data.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline
-from mcspark.ml.cells import ScoredColumns, choose_bins, make_cells
+from mcspark.ml.cells import ScoredColumns, make_cells
 from mcspark.ml.groups import GroupSet
+from mcspark.ml.learning import learning_bins
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.row_training import RowTrainer
@@ -96,7 +97,8 @@ def calibrate(run: Run) -> dict[str, Any]:
             if learned is None or config.learn is None:
                 given, calibrated = cells.of_role(Role.test), _cells_after(run, inputs, model)
             else:
-                given, calibrated = learned.test, _moved(run, learned.test, model)
+                given = learned.test
+                calibrated = calibrated_cells(model.calibrator, given, measuring_bins(run))
                 inputs = learned.with_roles(inputs)
             lead = told_lead(run, given, calibrated)
             before = measured(run, given, lead=lead)
@@ -124,9 +126,8 @@ def calibrate(run: Run) -> dict[str, Any]:
 def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, FittedGroups]:
     config, names = run.config, replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
-        learning = inputs.labelled.where(column(str(WORKING.split)) != F.lit(Role.test.name))
-        base = base_levels([*config.evaluation.levels, *estimator_of(config.calibrator).grids])
-        bins = choose_bins(learning, names, base, config.calibrator.score_bins, inputs.scale)
+        levels = [*config.evaluation.levels, *estimator_of(config.calibrator).grids]
+        bins = learning_bins(inputs.labelled, names, levels, config.calibrator.score_bins, inputs.scale)
         with make_cells(inputs.labelled, names, plan.families, bins, inputs.scale) as table:
             cells, groups = table.collect_chosen(plan)
         told.update(rows=inputs.n_labelled, cells=len(cells))
@@ -156,10 +157,3 @@ def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel) -> Cells
     bins = measuring_bins(run)
     with make_cells(scored, names, model.fitted.families, bins, inputs.scale) as table:
         return table.collect(model.fitted)
-
-
-def _moved(run: Run, test: Cells, model: MulticalibratorModel) -> Cells:
-    """Cells of the calibrated score where the rows are not at hand: a cell is where its mean score goes."""
-    weighs = test.take(test.weight > 0)
-    state = model.calibrator.apply_signatures(weighs.mean_score, weighs.signature, weighs.membership)
-    return weighs.moved(state, measuring_bins(run))

@@ -14,23 +14,16 @@ JOBS = ("calibrate", "score", "audit")
 """Jobs whose manifest tells it."""
 
 
-def input_state(run: Run, known: dict[str, str | None] | None = None) -> dict[str, str | None]:
+def input_state(run: Run) -> dict[str, str | None]:
     """By the key of the configuration, the state of each input; None where it cannot be told.
 
     Of a window, ``learn.ds=2026-11-26`` is the state of all that is read of that partition.
 
-    Parameters
-    ----------
-    run : Run
-    known : dict, optional
-        States that need not be found again, and to which those that were found are added: several runs share
-        their attribute tables. Those of the run, without it.
+    What ``run.states`` knows is not found again, and what is found is added to it.
     """
     if run.job not in JOBS:
         return {}
     config, spark = run.config, run.spark
-    if known is not None:
-        run.states = known
     told = table_states(run, config)
     if run.job == "score" and config.model is not None:
         model = config.model.path

@@ -35,7 +35,7 @@ class Run:
     inputs : mapping of str to (str or None)
         The state of each input before the run, see :mod:`mcspark.pipelines.input_state`.
     states : dict of str to (str or None)
-        States that were found already, by the table.
+        States that were found already, by the table; runs that share their tables may share it.
     """
 
     job: str

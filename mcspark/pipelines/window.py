@@ -13,11 +13,11 @@ from pyspark.sql import functions as F
 
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
-from mcspark.core.cells.levels import ScoreBins, base_levels
+from mcspark.core.cells.levels import ScoreBins
 from mcspark.data.kept import KeptStore, Wanted
 from mcspark.data.kept_form import KeptForm
 from mcspark.errors import ContractError, TransientError
-from mcspark.ml.cells import choose_bins, make_cells
+from mcspark.ml.cells import make_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.kept_cells import (
     LEAST_DEPTH,
@@ -28,6 +28,7 @@ from mcspark.ml.kept_cells import (
     shared_scale,
     window_bins,
 )
+from mcspark.ml.learning import learning_bins
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.input_state import table_states
@@ -203,9 +204,9 @@ class Learning:
     def _written(self, wanted: Wanted, inputs: Inputs) -> KeptForm:
         run, names = self._run, replace(WORKING, weight=inputs.weight)
         calibrator = run.config.calibrator
-        base = base_levels([*run.config.evaluation.levels, *estimator_of(calibrator).grids])
-        learning = inputs.labelled.where(column(str(WORKING.split)) != F.lit(Role.test.name))
-        bins = choose_bins(learning, names, base, calibrator.score_bins, self._scale).at_least(LEAST_DEPTH)
+        levels = [*run.config.evaluation.levels, *estimator_of(calibrator).grids]
+        bins = learning_bins(inputs.labelled, names, levels, calibrator.score_bins, self._scale)
+        bins = bins.at_least(LEAST_DEPTH)
         with make_cells(inputs.labelled, names, self._plan.families, bins, self._scale) as table:
 
             def form(blocks: DataFrame, content: str) -> KeptForm:

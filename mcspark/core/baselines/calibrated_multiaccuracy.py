@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcspark.core.baselines import multiaccuracy
-from mcspark.core.baselines.method import Method, Settings
+from mcspark.core.baselines.method import Method, Settings, calibrated_cells
 from mcspark.core.baselines.multiaccuracy import MultiaccuracyFit
 from mcspark.core.baselines.recalibration import IsotonicFit, fit_isotonic
 from mcspark.core.cells.cells import Cells, Role
@@ -70,9 +70,7 @@ def calibrated(first: MultiaccuracyFit, cells: Cells) -> CalibratedFit:
     cells : Cells
         To learn the map from, all of them; the rows of a cell stand at its mean score.
     """
-    cells = cells.take(cells.weight > 0)
-    state = first.apply_signatures(cells.mean_score, cells.signature, cells.membership)
-    return CalibratedFit(first, fit_isotonic(cells.moved(state, cells.bins)))
+    return CalibratedFit(first, fit_isotonic(calibrated_cells(first, cells, cells.bins)))
 
 
 def _learn(cells: Cells, settings: Settings) -> CalibratedFit:

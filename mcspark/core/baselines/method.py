@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mcspark.core.cells.cells import Cells, Role
-from mcspark.core.cells.levels import FloatArray, IntArray
+from mcspark.core.cells.levels import FloatArray, IntArray, ScoreBins
 from mcspark.core.model.additive import BoolArray
 
 Settings = Mapping[str, Any]
@@ -43,6 +43,21 @@ class FittedBaseline(SignatureCalibrator, Protocol):
     @property
     def n_groups(self) -> int:
         """Columns that ``membership`` must have."""
+
+
+def calibrated_cells(calibrator: SignatureCalibrator, cells: Cells, bins: ScoreBins) -> Cells:
+    """Cells of the calibrated score where the rows are not at hand: a cell is where its mean score goes.
+
+    Parameters
+    ----------
+    calibrator : SignatureCalibrator
+    cells : Cells
+    bins : ScoreBins
+        Of the calibrated score.
+    """
+    weighs = cells.take(cells.weight > 0)
+    state = calibrator.apply_signatures(weighs.mean_score, weighs.signature, weighs.membership)
+    return weighs.moved(state, bins)
 
 
 def halves(cells: Cells) -> tuple[Cells, Cells]:
