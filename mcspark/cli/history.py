@@ -13,7 +13,7 @@ import pandas as pd
 from mcspark.cli.files import local_place, written_aside
 from mcspark.cli.left import frame_in, text_in
 from mcspark.cli.text import text_table
-from mcspark.data.manifest_form import MAX_BYTES, parse_manifest
+from mcspark.data.leases.manifest_form import MAX_BYTES, parse_manifest
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.report.facts import count, number
 from mcspark.report.history.job_history import JobHistory

@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from mcspark.config.csv_text import CsvText
-from mcspark.data.csv_header import DELIMITERS, HEAD, header_of, refuse_other_headers
-from mcspark.data.rejection import DECIMAL_COMMA
+from mcspark.data.formats.csv_header import DELIMITERS, HEAD, header_of, refuse_other_headers
+from mcspark.data.rows.rejection import DECIMAL_COMMA
 from mcspark.errors import ContractError
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open}

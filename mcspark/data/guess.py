@@ -16,9 +16,9 @@ import pyarrow.dataset as pads
 from mcspark.config.csv_text import CsvText
 from mcspark.core.cells.levels import FloatArray
 from mcspark.data.csv_sample import is_csv, sample_csv
-from mcspark.data.layout import is_machinery
-from mcspark.data.listing import lake_of, list_table
-from mcspark.data.names import twins
+from mcspark.data.formats.layout import is_machinery
+from mcspark.data.formats.listing import lake_of, list_table
+from mcspark.data.formats.names import twins
 from mcspark.errors import ContractError
 from mcspark.identifiers import check_column
 from mcspark.runtime.walk import local_entries, walk

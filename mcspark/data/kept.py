@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from mcspark.data.kept_form import MAX_BYTES, KeptForm, parse_kept
-from mcspark.data.lease import SHARED_WAIT, Lease
-from mcspark.data.ownership import refuse_others_folder
-from mcspark.data.sink import Publication
+from mcspark.data.leases.lease import SHARED_WAIT, Lease
+from mcspark.data.leases.ownership import refuse_others_folder
+from mcspark.data.publishing.sink import Publication
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import McsparkError
 from mcspark.runtime.blocks import SCHEMA

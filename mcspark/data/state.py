@@ -15,8 +15,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from mcspark.config.tables import InputTable
+from mcspark.data.publishing.target import described
 from mcspark.data.tables import files_of_table, read_table
-from mcspark.data.target import described
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import McsparkError
 from mcspark.runtime.files import Files, leaf, parent

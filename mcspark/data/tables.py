@@ -14,13 +14,13 @@ from pyspark.sql.types import StructType
 from mcspark.config import redact_uri
 from mcspark.config.csv_text import CsvText
 from mcspark.config.tables import InputTable
-from mcspark.data.csv_reader import read_csv
-from mcspark.data.drift import refuse_parquet_drift
-from mcspark.data.lake import by_path
-from mcspark.data.layout import is_hidden
-from mcspark.data.listing import list_table, refuse_lake
-from mcspark.data.names import close_to, twins
-from mcspark.data.pointer import pointed_folders
+from mcspark.data.formats.csv_reader import read_csv
+from mcspark.data.formats.drift import refuse_parquet_drift
+from mcspark.data.formats.lake import by_path
+from mcspark.data.formats.layout import is_hidden
+from mcspark.data.formats.listing import list_table, refuse_lake
+from mcspark.data.formats.names import close_to, twins
+from mcspark.data.formats.pointer import pointed_folders
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import quote_table
@@ -57,7 +57,7 @@ def read_table(
         The columns that will be used. Given, no other is refused because files disagree about it or Spark
         cannot read it.
     csv_guarded : bool
-        Of :func:`mcspark.data.csv_reader.read_csv`.
+        Of :func:`mcspark.data.formats.csv_reader.read_csv`.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcspark.core.cells.cells import Role
 from mcspark.core.metrics.metrics import Metrics
-from mcspark.data.sink import Publication, Target
+from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import GateError
 from mcspark.ml.cells import make_cells
 from mcspark.ml.groups import GroupSet

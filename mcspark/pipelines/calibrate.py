@@ -12,8 +12,8 @@ from mcspark.core.baselines.method import calibrated_cells
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.training.training_table import Train
-from mcspark.data.lease import Lease
-from mcspark.data.sink import Publication
+from mcspark.data.leases.lease import Lease
+from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline
 from mcspark.ml.cells import ScoredColumns, make_cells

@@ -15,8 +15,8 @@ from mcspark.core.baselines.method import Setting
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins, base_levels
 from mcspark.core.training.sweep import BUCKETS, METHODS, PAPER_GRIDS, Sweep
-from mcspark.data.lease import Lease
-from mcspark.data.sink import Publication, Target
+from mcspark.data.leases.lease import Lease
+from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import ContractError
 from mcspark.ml import driver_training
 from mcspark.ml.cells import FixedPoint, choose_bins, make_cells

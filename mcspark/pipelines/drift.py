@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from mcspark.config import Drift, redact_uri
 from mcspark.config.secrets import HIDDEN
 from mcspark.core.saved import RUN_FILE
-from mcspark.data.lake import PROVIDERS, by_path
-from mcspark.data.lease import settled
-from mcspark.data.manifest import read_manifest
+from mcspark.data.formats.lake import PROVIDERS, by_path
+from mcspark.data.leases.lease import settled
+from mcspark.data.leases.manifest import read_manifest
 from mcspark.data.tables import unreadable_is_refused
 from mcspark.errors import ContractError
 from mcspark.identifiers import check_run_id, quote_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcspark.config import Config
-from mcspark.data.manifest import configuration_hash
+from mcspark.data.leases.manifest import configuration_hash
 from mcspark.data.state import place_state, table_state
 from mcspark.pipelines.partitions import Partitions
 from mcspark.pipelines.run import Run

@@ -13,15 +13,15 @@ from pyspark.sql import functions as F
 from mcspark.config import AttributeTable, Config, ScoredTable, Split
 from mcspark.config.tables import InputTable
 from mcspark.core.cells.groups import Family
-from mcspark.data.contract import (
+from mcspark.data.formats.csv_reader import as_numbers
+from mcspark.data.rows.contract import (
     FAULTS,
     accepted,
     apply_row_rules,
     rejected,
 )
-from mcspark.data.csv_faults import faults_told
-from mcspark.data.csv_reader import as_numbers
-from mcspark.data.join import (
+from mcspark.data.rows.csv_faults import faults_told
+from mcspark.data.rows.join import (
     UNMATCHED,
     join_attributes,
     joined_counts,
@@ -29,9 +29,9 @@ from mcspark.data.join import (
     refuse_no_match,
     refuse_unmatched,
 )
-from mcspark.data.keys import check_unique, key_census, supersede
-from mcspark.data.labels import no_label_told, with_labels
-from mcspark.data.row_report import RowReport, enforce, inspect, refuse_rejected
+from mcspark.data.rows.keys import check_unique, key_census, supersede
+from mcspark.data.rows.labels import no_label_told, with_labels
+from mcspark.data.rows.row_report import RowReport, enforce, inspect, refuse_rejected
 from mcspark.data.tables import where
 from mcspark.errors import ContractError
 from mcspark.ml.cells import FixedPoint

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcspark.config import Config
 from mcspark.data.kept import Wanted
-from mcspark.data.manifest import configuration_hash
+from mcspark.data.leases.manifest import configuration_hash
 from mcspark.errors import ConfigurationError
 from mcspark.identifiers import day_like, day_of
 from mcspark.ml.groups import GroupSet

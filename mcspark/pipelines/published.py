@@ -7,8 +7,8 @@ from typing import Any
 
 import structlog
 
-from mcspark.data.lease import settled
-from mcspark.data.manifest import configuration_hash, folder, read_manifest
+from mcspark.data.leases.lease import settled
+from mcspark.data.leases.manifest import configuration_hash, folder, read_manifest
 from mcspark.errors import ContractError
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.run import Run

@@ -13,10 +13,10 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 from mcspark.config import redact
 from mcspark.core.metrics.metrics import Metrics
 from mcspark.core.saved import RUN_FILE
-from mcspark.data.lease import Lease
-from mcspark.data.ownership import MODEL
-from mcspark.data.sink import Publication, Target
-from mcspark.data.target import described
+from mcspark.data.leases.lease import Lease
+from mcspark.data.leases.ownership import MODEL
+from mcspark.data.publishing.sink import Publication, Target
+from mcspark.data.publishing.target import described
 from mcspark.errors import ConfigurationError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.inputs import Inputs, output_columns

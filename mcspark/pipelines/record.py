@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcspark.data.manifest import KNOWN, manifest_place, manifest_text, write_manifest
-from mcspark.data.sink import Publication, Target
-from mcspark.data.target import located
+from mcspark.data.leases.manifest import KNOWN, manifest_place, manifest_text, write_manifest
+from mcspark.data.publishing.sink import Publication, Target
+from mcspark.data.publishing.target import located
 from mcspark.errors import ConfigurationError
 from mcspark.pipelines.run import Run
 from mcspark.runtime.files import Files

@@ -9,8 +9,8 @@ import structlog
 
 from mcspark.config.clashes import REFUSED, refused_place
 from mcspark.core.metrics.metrics import Metrics
-from mcspark.data.lease import Lease
-from mcspark.data.sink import Publication
+from mcspark.data.leases.lease import Lease
+from mcspark.data.publishing.sink import Publication
 from mcspark.errors import McsparkError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated

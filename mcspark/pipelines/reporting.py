@@ -10,8 +10,8 @@ from typing import Any
 from mcspark.config import redact
 from mcspark.config.clashes import card_of
 from mcspark.core.metrics.metrics import Metrics
-from mcspark.data.manifest import versions
-from mcspark.data.sink import Publication
+from mcspark.data.leases.manifest import versions
+from mcspark.data.publishing.sink import Publication
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.run import Run

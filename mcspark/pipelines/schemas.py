@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from mcspark.config import Config, ScoredTable, Split
 from mcspark.core.cells.groups import Family
-from mcspark.data.schema import (
+from mcspark.data.rows.schema import (
     check_attribute_schema,
     check_label_schema,
     check_scored_schema,

@@ -7,8 +7,8 @@ from typing import Any
 import structlog
 
 from mcspark.core.cells.groups import FittedGroups
-from mcspark.data.lease import Lease
-from mcspark.data.sink import Publication
+from mcspark.data.leases.lease import Lease
+from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError
 from mcspark.ml.groups import unseen_categories, with_categories
 from mcspark.ml.scoring import with_calibrated

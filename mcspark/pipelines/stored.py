@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from mcspark.data.lease import settled
+from mcspark.data.leases.lease import settled
 from mcspark.errors import ContractError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 

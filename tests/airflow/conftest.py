@@ -83,7 +83,7 @@ def airflow(*arguments: str, env: dict[str, str] | None = None, check: bool = Tr
     """What the command `airflow` printed; `check` wants the exit code 0, or else another one."""
     command = [str(Path(sys.executable).parent / "airflow"), *arguments]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=500, env={**os.environ, **(env or {})}
+        command, capture_output=True, text=True, check=False, timeout=900, env={**os.environ, **(env or {})}
     )
     said = done.stdout + done.stderr
     assert (done.returncode == 0) is check, f"exit code {done.returncode}: {said[-6000:]}"

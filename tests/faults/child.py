@@ -19,8 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mcspark.data.pointer import Pointer
-from mcspark.data.sink import Publication
+from mcspark.data.formats.pointer import Pointer
+from mcspark.data.publishing.sink import Publication
 from mcspark.ml import trees
 from mcspark.pipelines import job as jobs
 from mcspark.pipelines import score

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from mcspark.config import AttributeTable
-from mcspark.data.join import join_attributes
+from mcspark.data.rows.join import join_attributes
 
 
 def nulled(rows: int):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from mcspark.data.sink import Publication
+from mcspark.data.publishing.sink import Publication
 
 from .conftest import OLD_DAY
 
@@ -33,7 +33,7 @@ def test_the_second_one_exits_5_and_files_never_mix(world, monkeypatch, people):
 
 
 def test_of_many_at_once_all_but_one_are_refused(spark, world):
-    from mcspark.data.lease import Lease
+    from mcspark.data.leases.lease import Lease
     from mcspark.errors import OutputHeldError
 
     place, ended, barrier = str(world.out / "calibrated" / "ds=2026-11-26"), [], threading.Barrier(6)

@@ -7,7 +7,7 @@ import threading
 import pandas as pd
 import pyarrow.parquet as pq
 
-from mcspark.data import sink
+from mcspark.data.publishing import sink
 
 from .conftest import ATTRIBUTES, SCORED, people_table
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as F
 
-from mcspark.data.journal import Journal
-from mcspark.data.lease import Lease
-from mcspark.data.sink import Publication, Target
+from mcspark.data.leases.journal import Journal
+from mcspark.data.leases.lease import Lease
+from mcspark.data.publishing.sink import Publication, Target
 from mcspark.runtime.files import Files
 from mcspark.runtime.processes import Process
 

@@ -14,7 +14,7 @@ import random
 
 from mcspark.config import AttributeTable
 from mcspark.config.csv_text import CsvText
-from mcspark.data.csv_faults import faults_told
+from mcspark.data.rows.csv_faults import faults_told
 from mcspark.data.tables import read_table
 from mcspark.errors import ContractError
 

@@ -32,10 +32,10 @@ from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.lightgbm_text import parse_trees
 from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.saved import digest as _digest
-from mcspark.data.claim import Claim, parse_claim
-from mcspark.data.journal import Entry, parse_entry
 from mcspark.data.kept_form import KeptForm, parse_kept
-from mcspark.data.manifest_form import parse_manifest
+from mcspark.data.leases.claim import Claim, parse_claim
+from mcspark.data.leases.journal import Entry, parse_entry
+from mcspark.data.leases.manifest_form import parse_manifest
 from mcspark.ml.persistence import _plain, model_from_text
 from mcspark.ml.tuning import block_of
 

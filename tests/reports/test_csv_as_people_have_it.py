@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from mcspark.config import AttributeTable, ScoredTable
-from mcspark.data.contract import FAULTS, apply_row_rules
-from mcspark.data.csv_faults import faults_told
-from mcspark.data.csv_reader import as_numbers
-from mcspark.data.keys import supersede
-from mcspark.data.row_report import inspect, refuse_rejected
+from mcspark.data.formats.csv_reader import as_numbers
+from mcspark.data.rows.contract import FAULTS, apply_row_rules
+from mcspark.data.rows.csv_faults import faults_told
+from mcspark.data.rows.keys import supersede
+from mcspark.data.rows.row_report import inspect, refuse_rejected
 from mcspark.data.tables import read_table
 from mcspark.errors import ContractError
 

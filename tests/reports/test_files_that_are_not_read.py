@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from mcspark.cli.init import write_configuration
+from mcspark.data.formats.lake import by_path
 from mcspark.data.guess import read_sample
-from mcspark.data.lake import by_path
 from mcspark.errors import ContractError
 
 

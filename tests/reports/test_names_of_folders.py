@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from mcspark.config import ScoredTable
-from mcspark.data.lake import by_path
+from mcspark.data.formats.lake import by_path
 from mcspark.data.tables import read_table
 from tests.faults.conftest import World, leavings, read
 

@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 from mcspark.config import AttributeTable, ScoredTable
-from mcspark.data.schema import check_attribute_schema, check_scored_schema
+from mcspark.data.rows.schema import check_attribute_schema, check_scored_schema
 from mcspark.data.tables import read_table
 from mcspark.errors import ContractError
 

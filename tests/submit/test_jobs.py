@@ -18,7 +18,7 @@ from harness import ROOT, submit
 from small_tables import KEY, write_config, write_tables
 
 from mcspark.acs.population import population_arrays
-from mcspark.data.claim import Claim
+from mcspark.data.leases.claim import Claim
 from mcspark.runtime.processes import this_process
 
 

@@ -27,7 +27,7 @@ class PastRun:
     Parameters
     ----------
     manifest : mapping
-        As :func:`mcspark.data.manifest_form.parse_manifest` returns it.
+        As :func:`mcspark.data.leases.manifest_form.parse_manifest` returns it.
     table : MetricsTable, optional
         Its metrics, where they can be read.
     report : str, optional

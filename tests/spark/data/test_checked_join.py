@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcspark.config import AttributeTable
-from mcspark.data.contract import rejected
-from mcspark.data.join import UNMATCHED, join_attributes, joined_counts, mark_unmatched, refuse_unmatched
+from mcspark.data.rows.contract import rejected
+from mcspark.data.rows.join import UNMATCHED, join_attributes, joined_counts, mark_unmatched, refuse_unmatched
 from mcspark.errors import ContractError
 
 KEY = ("h", "p.n")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
-from mcspark.data.keys import census_of, key_census
+from mcspark.data.rows.keys import census_of, key_census
 
 KEY = ["house", "person"]
 

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import functions as F
 
 from mcspark.config import Output
-from mcspark.data import commits
-from mcspark.data.lake import LakeTable
-from mcspark.data.sink import Publication, Target
-from mcspark.data.target import located
+from mcspark.data.formats.lake import LakeTable
+from mcspark.data.publishing import commits
+from mcspark.data.publishing.sink import Publication, Target
+from mcspark.data.publishing.target import located
 from mcspark.errors import ConfigurationError, ContractError, OutputHeldError, TransientError
 
 DAYS = ("2026-11-25", "2026-11-26")

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from mcspark.data.manifest import configuration_hash, read_manifest, write_manifest
+from mcspark.data.leases.manifest import configuration_hash, read_manifest, write_manifest
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.runtime.files import Files, beside, leaf, parent
 

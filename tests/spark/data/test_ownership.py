@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from mcspark.data.lease import Lease
-from mcspark.data.manifest import write_manifest
-from mcspark.data.ownership import MARK
-from mcspark.data.sink import Publication, Target
+from mcspark.data.leases.lease import Lease
+from mcspark.data.leases.manifest import write_manifest
+from mcspark.data.leases.ownership import MARK
+from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime import mounts
 from mcspark.runtime.files import Files
@@ -196,7 +196,7 @@ def test_a_folder_on_another_device_than_its_parent_is_refused(spark, tmp_path, 
     with monkeypatch.context() as patch:
         patch.setattr(mounts, "_TABLE", tmp_path / "mountinfo")
         refused(spark, tmp_path, target, "out is a mount point")
-    monkeypatch.setattr("mcspark.data.ownership.is_movable", lambda _: False)
+    monkeypatch.setattr("mcspark.data.leases.ownership.is_movable", lambda _: False)
     refused(spark, tmp_path, target, "is a mount point")
 
 

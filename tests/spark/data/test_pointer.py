@@ -7,10 +7,10 @@ import json
 import pytest
 
 from mcspark.config import Output, ScoredTable
-from mcspark.data.pointer import Pointer
-from mcspark.data.sink import Publication, Target
+from mcspark.data.formats.pointer import Pointer
+from mcspark.data.publishing.sink import Publication, Target
+from mcspark.data.publishing.target import located
 from mcspark.data.tables import read_table
-from mcspark.data.target import located
 from mcspark.errors import ContractError, TransientError
 from mcspark.runtime.files import Files
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcspark.config import AttributeTable, ScoredTable
-from mcspark.data import drift
+from mcspark.data.formats import drift
 from mcspark.data.tables import read_table
 from mcspark.errors import ConfigurationError, ContractError
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from mcspark.config import ScoredTable
-from mcspark.data.contract import (
+from mcspark.data.rows.contract import (
     FAULTS,
     REASONS,
     accepted,
@@ -18,7 +18,7 @@ from mcspark.data.contract import (
     reasons_of,
     rejected,
 )
-from mcspark.data.row_report import enforce, inspect
+from mcspark.data.rows.row_report import enforce, inspect
 from mcspark.errors import ContractError
 
 SCORED = ScoredTable(path="x", key=["k"], weight="w")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcspark.config import AttributeTable, ScoredTable
-from mcspark.data.csv_reader import as_numbers
-from mcspark.data.schema import check_attribute_schema, check_scored_schema, resolve_columns
+from mcspark.data.formats.csv_reader import as_numbers
+from mcspark.data.rows.schema import check_attribute_schema, check_scored_schema, resolve_columns
 from mcspark.errors import ContractError
 
 SCORED = ScoredTable(path="x", key=["k"], weight="w")

@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from mcspark.data import sink
-from mcspark.data.sink import Publication, Target
+from mcspark.data.publishing import sink
+from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.files import Files
 

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import functions as F
 
 from mcspark.config import ScoredTable
-from mcspark.data import keys
-from mcspark.data.contract import accepted, apply_row_rules, rejected
-from mcspark.data.keys import check_unique, supersede
-from mcspark.data.row_report import inspect
+from mcspark.data.rows import keys
+from mcspark.data.rows.contract import accepted, apply_row_rules, rejected
+from mcspark.data.rows.keys import check_unique, supersede
+from mcspark.data.rows.row_report import inspect
 from mcspark.errors import ContractError
 
 

@@ -12,10 +12,10 @@ import pytest
 from mcspark import MulticalibratorModel
 from mcspark.cli.report import draw_again
 from mcspark.core.metrics.calibration_error import calibration_error
-from mcspark.data.lease import Lease
-from mcspark.data.manifest import read_manifest
-from mcspark.data.ownership import MARK
-from mcspark.data.sink import Target
+from mcspark.data.leases.lease import Lease
+from mcspark.data.leases.manifest import read_manifest
+from mcspark.data.leases.ownership import MARK
+from mcspark.data.publishing.sink import Target
 from mcspark.errors import ContractError, GateError, OutputHeldError
 from mcspark.pipelines.calibrate import calibrate
 

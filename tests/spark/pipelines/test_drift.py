@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mcspark.data.manifest import read_manifest
+from mcspark.data.leases.manifest import read_manifest
 from mcspark.errors import ContractError, GateError
 from mcspark.pipelines.audit import audit
 from mcspark.pipelines.drift import earlier_metrics

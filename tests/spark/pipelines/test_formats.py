@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from mcspark.config import ScoredTable
-from mcspark.data.lake import by_path
-from mcspark.data.manifest import read_manifest
+from mcspark.data.formats.lake import by_path
+from mcspark.data.leases.manifest import read_manifest
 from mcspark.data.tables import read_table
 from mcspark.errors import ContractError, GateError
 from mcspark.pipelines.audit import audit

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mcspark import MulticalibratorModel
-from mcspark.data.contract import REASONS
+from mcspark.data.rows.contract import REASONS
 from mcspark.errors import ContractError
 from mcspark.pipelines.score import score
 

@@ -7,8 +7,8 @@ import gzip
 import pytest
 
 from mcspark.config.csv_text import CsvText
-from mcspark.data.csv_header import header_of
-from mcspark.data.names import difference, twins
+from mcspark.data.formats.csv_header import header_of
+from mcspark.data.formats.names import difference, twins
 from mcspark.errors import ContractError
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from local_hadoop import Disk, session
 
-from mcspark.data import lease as leases
-from mcspark.data.claim import Claim
-from mcspark.data.lease import HOLDS_FOR, Lease
+from mcspark.data.leases import lease as leases
+from mcspark.data.leases.claim import Claim
+from mcspark.data.leases.lease import HOLDS_FOR, Lease
 from mcspark.errors import ConfigurationError, OutputHeldError
 from mcspark.runtime.processes import this_process
 
@@ -280,7 +280,7 @@ HOLD = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from local_hadoop import Disk, session
-from mcspark.data.lease import Lease
+from mcspark.data.leases.lease import Lease
 with Lease(session(Disk()), sys.argv[2], "inside"):
     print("held", flush=True)
     sys.stdin.read()

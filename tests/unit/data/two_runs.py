@@ -18,12 +18,13 @@ from types import SimpleNamespace
 from greenlet import getcurrent, greenlet
 from local_hadoop import Disk, Table, session, write_files
 
-from mcspark.data import lease as leases
-from mcspark.data import recovery, sink
-from mcspark.data.lease import Lease, settled
-from mcspark.data.pointer import pointed_run
-from mcspark.data.sink import Publication
-from mcspark.data.target import Target
+from mcspark.data.formats.pointer import pointed_run
+from mcspark.data.leases import lease as leases
+from mcspark.data.leases import recovery
+from mcspark.data.leases.lease import Lease, settled
+from mcspark.data.publishing import sink
+from mcspark.data.publishing.sink import Publication
+from mcspark.data.publishing.target import Target
 from mcspark.errors import ConfigurationError, OutputHeldError
 from mcspark.runtime import files as runtime_files
 from mcspark.runtime.files import Files

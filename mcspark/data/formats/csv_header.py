@@ -8,7 +8,7 @@ import io
 from collections.abc import Sequence
 
 from mcspark.config.csv_text import CsvText
-from mcspark.data.names import twins
+from mcspark.data.formats.names import twins
 from mcspark.errors import ContractError
 
 HEAD = 256 * 1024

@@ -4,7 +4,7 @@ A run that is killed between two renames leaves some folders new and others old.
 ``.<leaf>.publication`` beside it: it names the run, how far it is and, for every folder of the publication,
 what was there before. A folder that publications of several outputs replace, such as a model, has a lease and
 a journal of its own, which names the output whose journal tells how far the run is. See
-:mod:`mcspark.data.recovery` for what is made of it.
+:mod:`mcspark.data.leases.recovery` for what is made of it.
 """
 
 from __future__ import annotations

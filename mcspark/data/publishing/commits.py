@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
-from mcspark.data.lake import LakeTable, condition
-from mcspark.data.pointer import RUNS
-from mcspark.data.target import Target, described
+from mcspark.data.formats.lake import LakeTable, condition
+from mcspark.data.formats.pointer import RUNS
+from mcspark.data.publishing.target import Target, described
 from mcspark.errors import ConfigurationError, ContractError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.files import Files

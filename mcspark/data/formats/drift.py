@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import structlog
 from pyspark.sql import SparkSession
 
-from mcspark.data.footers import Footer, footers_of
+from mcspark.data.formats.footers import Footer, footers_of
 from mcspark.errors import ContractError
 
 log = structlog.get_logger(__name__)

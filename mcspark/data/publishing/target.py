@@ -9,8 +9,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from mcspark.config import Output
-from mcspark.data.lake import PROVIDERS, LakeTable, Provider, by_name, by_path
-from mcspark.data.pointer import RUNS
+from mcspark.data.formats.lake import PROVIDERS, LakeTable, Provider, by_name, by_path
+from mcspark.data.formats.pointer import RUNS
 from mcspark.errors import ConfigurationError
 from mcspark.identifiers import quote_table
 from mcspark.runtime.files import leaf, parent

@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, StringType
 
-from mcspark.data.contract import FAULTS, bit
-from mcspark.data.names import shown
+from mcspark.data.formats.names import shown
+from mcspark.data.rows.contract import FAULTS, bit
 from mcspark.errors import ContractError
 from mcspark.runtime.blocks import by_bucket, to_blocks, to_driver
 from mcspark.runtime.columns import column, tried
@@ -71,12 +71,12 @@ def supersede(df: DataFrame, key: Sequence[str], latest_by: str) -> DataFrame:
     The latest row stands even if it has another fault: an older one never takes its place. Rows that tie
     stay, and :func:`check_unique` refuses them. A null or NaN in ``latest_by`` is older than everything.
     Text, as in CSV, is ordered by what it says: the rows of one key have numbers, or dates and times written
-    year first; a pass over other text fails (:func:`mcspark.data.csv_faults.faults_told`).
+    year first; a pass over other text fails (:func:`mcspark.data.rows.csv_faults.faults_told`).
 
     Parameters
     ----------
     df : DataFrame
-        From :func:`mcspark.data.contract.apply_row_rules`, with ``latest_by`` kept.
+        From :func:`mcspark.data.rows.contract.apply_row_rules`, with ``latest_by`` kept.
     key : sequence of str
     latest_by : str
         An ordered column: the greatest value is the latest.

@@ -1,8 +1,8 @@
 """The reader of CSV tables: text as it stands, and no row from a line that cannot be trusted.
 
 Spark makes some row of a line with too few values, too many, or a quote that never ends. Here such a line
-stops whatever pass reads it first, so that no pass is made for it; :mod:`mcspark.data.csv_faults` counts what
-is wrong only then.
+stops whatever pass reads it first, so that no pass is made for it; :mod:`mcspark.data.rows.csv_faults` counts
+what is wrong only then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from mcspark.config.csv_text import CsvText
-from mcspark.data.csv_header import HEAD, header_of, refuse_other_headers
+from mcspark.data.formats.csv_header import HEAD, header_of, refuse_other_headers
 from mcspark.engine.choice import engine_of
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import folded

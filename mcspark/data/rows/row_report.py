@@ -10,9 +10,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.core.cells.cells import LEAST_TOTAL
-from mcspark.data.contract import CLIPPED, FAULTS, NEGATIVE, REASONS, SPELLINGS, TEXTS, bit, finite, judged
-from mcspark.data.names import shown
-from mcspark.data.rejection import (
+from mcspark.data.formats.names import shown
+from mcspark.data.rows.contract import (
+    CLIPPED,
+    FAULTS,
+    NEGATIVE,
+    REASONS,
+    SPELLINGS,
+    TEXTS,
+    bit,
+    finite,
+    judged,
+)
+from mcspark.data.rows.rejection import (
     FAULTS_OF_LABELS,
     Range,
     Values,
@@ -82,7 +92,7 @@ class RowReport:
 
 
 def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> RowReport:
-    """Count the rows of :func:`mcspark.data.contract.apply_row_rules` by fault.
+    """Count the rows of :func:`mcspark.data.rows.contract.apply_row_rules` by fault.
 
     One job, which returns a few dozen numbers.
     """
@@ -209,7 +219,7 @@ def enforce(
     ContractError
         If a weight is negative, no weight is positive, or a few labelled rows hold all the weight; a larger
         share than ``max_rejected_share`` is rejected (without one, see
-        :data:`mcspark.data.rejection.ALLOWED_SHARE`); or no row is left and ``allow_empty`` is false.
+        :data:`mcspark.data.rows.rejection.ALLOWED_SHARE`); or no row is left and ``allow_empty`` is false.
     """
     if report.negative:
         examples = [

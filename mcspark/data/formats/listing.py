@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from mcspark.data.layout import Layout, is_elsewhere, is_machinery, layout_of
+from mcspark.data.formats.layout import Layout, is_elsewhere, is_machinery, layout_of
 from mcspark.errors import ContractError
 from mcspark.runtime.walk import Entries, walk
 

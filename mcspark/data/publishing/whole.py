@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from mcspark.data.lake import partition_columns
-from mcspark.data.ownership import MARK, is_partition
-from mcspark.data.pointer import POINTER
-from mcspark.data.target import Target
+from mcspark.data.formats.lake import partition_columns
+from mcspark.data.formats.pointer import POINTER
+from mcspark.data.leases.ownership import MARK, is_partition
+from mcspark.data.publishing.target import Target
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.files import Files
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import structlog
 from pyspark.sql import SparkSession
 
-from mcspark.data.journal import Entry, Journal, aside_of, staging_of
-from mcspark.data.ownership import MARK
-from mcspark.data.pointer import RUNS, point, pointed_run
+from mcspark.data.formats.pointer import RUNS, point, pointed_run
+from mcspark.data.leases.journal import Entry, Journal, aside_of, staging_of
+from mcspark.data.leases.ownership import MARK
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.files import Files, beside, leaf, parent
 

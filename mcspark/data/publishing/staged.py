@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcspark.data.commits import Commit
-from mcspark.data.pointer import Pointer
+from mcspark.data.formats.pointer import Pointer
+from mcspark.data.publishing.commits import Commit
 
 
 @dataclass

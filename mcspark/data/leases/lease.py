@@ -21,9 +21,9 @@ from types import TracebackType
 import structlog
 from pyspark.sql import SparkSession
 
-from mcspark.data.claim import Claim, Mark, parse_claim, table_and_part, within
-from mcspark.data.journal import Journal
-from mcspark.data.recovery import is_torn, recover
+from mcspark.data.leases.claim import Claim, Mark, parse_claim, table_and_part, within
+from mcspark.data.leases.journal import Journal
+from mcspark.data.leases.recovery import is_torn, recover
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.errors import McsparkError, OutputHeldError
 from mcspark.runtime.files import Files, beside, leaf

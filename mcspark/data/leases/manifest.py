@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from mcspark.config import redact
-from mcspark.data.manifest_form import MAX_BYTES, SCHEMA_VERSION, parse_manifest
+from mcspark.data.leases.manifest_form import MAX_BYTES, SCHEMA_VERSION, parse_manifest
 from mcspark.errors import ContractError
 from mcspark.runtime.files import Files, beside, leaf
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from mcspark.data.rejection import DECIMAL_COMMA
+from mcspark.data.rows.rejection import DECIMAL_COMMA
 from mcspark.runtime.columns import as_double, column
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def apply_row_rules(
 
     A null label is no fault: the row is not labelled. Rounding noise (:data:`NOISE`) is clipped and −0.0
     becomes 0.0; every other value stays as it came, so that a rejected row can be looked into. The schema
-    must have passed :func:`mcspark.data.schema.check_scored_schema`.
+    must have passed :func:`mcspark.data.rows.schema.check_scored_schema`.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 
 from mcspark.config import AttributeTable, LabelTable, ScoredTable
 from mcspark.config.tables import OF_REJECTED
-from mcspark.data.names import close_to, difference
+from mcspark.data.formats.names import close_to, difference
 from mcspark.errors import ContractError
 from mcspark.identifiers import folded
 

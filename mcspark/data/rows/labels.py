@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from mcspark.config import LabelTable
-from mcspark.data.join import left_join
-from mcspark.data.keys import check_unique
-from mcspark.data.names import keys_told
+from mcspark.data.formats.names import keys_told
+from mcspark.data.rows.join import left_join
+from mcspark.data.rows.keys import check_unique
 from mcspark.data.tables import where
 from mcspark.runtime.columns import column
 
@@ -24,7 +24,7 @@ def with_labels(
     scored : DataFrame
         The scored table as it was read: its keys may be null or repeated, and are judged later.
     key : sequence of str
-        Names of the key columns on both sides, of comparable types (:mod:`mcspark.data.schema`).
+        Names of the key columns on both sides, of comparable types (:mod:`mcspark.data.rows.schema`).
     labels : DataFrame
     table : LabelTable
     name : str

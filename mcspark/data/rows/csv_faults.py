@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from mcspark.config import ScoredTable
 from mcspark.config.csv_text import CsvText
 from mcspark.config.tables import InputTable
-from mcspark.data.csv_reader import RAW, STOP, any_of, line_faults, no_number
-from mcspark.data.keys import UNSORTABLE, sortable
-from mcspark.data.rejection import DECIMAL_COMMA
+from mcspark.data.formats.csv_reader import RAW, STOP, any_of, line_faults, no_number
+from mcspark.data.rows.keys import UNSORTABLE, sortable
+from mcspark.data.rows.rejection import DECIMAL_COMMA
 from mcspark.data.tables import read_table, where
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ContractError

@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config import AttributeTable
-from mcspark.data.contract import FAULTS, bit
-from mcspark.data.names import keys_told, shown
-from mcspark.data.rejection import ALLOWED_ROWS
+from mcspark.data.formats.names import keys_told, shown
+from mcspark.data.rows.contract import FAULTS, bit
+from mcspark.data.rows.rejection import ALLOWED_ROWS
 from mcspark.data.tables import where
 from mcspark.errors import ContractError
 from mcspark.runtime.columns import column
@@ -39,9 +39,9 @@ def join_attributes(
 ) -> DataFrame:
     """Left join of every attribute table on the key, with the columns asked for and :data:`UNMATCHED`.
 
-    The keys must be unique on both sides and of comparable types (:mod:`mcspark.data.keys`,
-    :mod:`mcspark.data.schema`), and no clean row may have a null in its key; attribute rows with a null in
-    theirs match nothing, and Spark drops them before it shuffles.
+    The keys must be unique on both sides and of comparable types (:mod:`mcspark.data.rows.keys`,
+    :mod:`mcspark.data.rows.schema`), and no clean row may have a null in its key; attribute rows with a null
+    in theirs match nothing, and Spark drops them before it shuffles.
 
     Parameters
     ----------

@@ -4,10 +4,11 @@ A table, or the one partition of it that is replaced, is a folder, here called t
 to ``.<leaf>.staging-<run>`` beside it; publishing renames the old leaf to ``.<leaf>.old-<run>``, the new one
 into its place, and removes the old one. Spark ignores such names, so no reader sees them, and what a run that
 died left behind is mended by the next one that holds the lease. Object stores cannot rename: see
-:mod:`mcspark.data.pointer`.
+:mod:`mcspark.data.formats.pointer`.
 
-A table that commits by itself (:mod:`mcspark.data.lake`) is written aside and counted in the same way, then
-copied in one commit, after all folders are in place; if a later commit fails, the version before is restored.
+A table that commits by itself (:mod:`mcspark.data.formats.lake`) is written aside and counted in the same
+way, then copied in one commit, after all folders are in place; if a later commit fails, the version before is
+restored.
 """
 
 from __future__ import annotations
@@ -20,16 +21,22 @@ from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mcspark.data.commits import commit_of
-from mcspark.data.journal import Entry, Journal, State, aside_of, staging_of
-from mcspark.data.lake import PROVIDERS
-from mcspark.data.lease import SHARED_WAIT, Lease
-from mcspark.data.ownership import MODEL, mark, refuse_others_folder, refuse_others_text, refuse_unmovable
-from mcspark.data.pointer import Pointer
-from mcspark.data.recovery import mend
-from mcspark.data.staged import Staged
-from mcspark.data.target import Target
-from mcspark.data.whole import refuse_other_layout
+from mcspark.data.formats.lake import PROVIDERS
+from mcspark.data.formats.pointer import Pointer
+from mcspark.data.leases.journal import Entry, Journal, State, aside_of, staging_of
+from mcspark.data.leases.lease import SHARED_WAIT, Lease
+from mcspark.data.leases.ownership import (
+    MODEL,
+    mark,
+    refuse_others_folder,
+    refuse_others_text,
+    refuse_unmovable,
+)
+from mcspark.data.leases.recovery import mend
+from mcspark.data.publishing.commits import commit_of
+from mcspark.data.publishing.staged import Staged
+from mcspark.data.publishing.target import Target
+from mcspark.data.publishing.whole import refuse_other_layout
 from mcspark.engine.choice import engine_of
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.columns import column

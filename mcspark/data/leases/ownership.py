@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from mcspark.data.manifest import folder as manifests_of
+from mcspark.data.leases.manifest import folder as manifests_of
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.files import Files, leaf, parent
 from mcspark.runtime.mounts import is_movable, mounts_within

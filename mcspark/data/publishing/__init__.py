@@ -1,0 +1,1 @@
+"""The one writer: tables written aside, counted, then put in place, or nothing changes."""
