@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, NamedTuple
 
 import pyspark
+from py4j.java_gateway import JavaClass, JavaPackage
 from pyspark import SparkConf, SparkContext
 
 
@@ -64,19 +66,39 @@ def running() -> Any:
 
 
 def java_class(name: str, jvm: Any = None) -> Any:
-    """The class of this full name, with a dollar before the name of an inner class.
+    """The class of this full name, with a dollar before the name of an inner class."""
+    return reduce(getattr, name.split("."), running() if jvm is None else jvm)
 
-    `jvm.org.apache.hadoop.fs.Path` asks the JVM at each dot whether a class is meant, and each no is a search
-    through all jars.
-    """
-    return getattr(running() if jvm is None else jvm, name)
+
+class _KnownPackage(JavaPackage):  # type: ignore[misc]  # py4j has no types
+    """A package of Java's that asks for each name once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, JavaPackage):
+            # What has a capital letter is a class that may yet come, with a jar.
+            if not name.islower():
+                return found
+            found = _KnownPackage(found._fqn, self._gateway_client, self._jvm_id)
+        if isinstance(found, _KnownPackage | JavaClass):
+            setattr(self, name, found)
+        return found
 
 
 def look_up_once() -> None:
-    """Keep the two classes that PySpark 3.5 looks for, in every imported package, at every expression."""
+    """Keep what PySpark asks the JVM for again at every expression, frame and function.
+
+    The JVM answers `jvm.org.apache.spark.sql.types.StructType` by asking at each dot whether a class is
+    meant, and a short name by trying every imported package; each no is a search through all jars.
+    """
     jvm = running()
-    jvm.functions = java_class("org.apache.spark.sql.functions")
-    jvm.PythonUtils = java_class("org.apache.spark.api.python.PythonUtils")
+    for name in ("org", "java", "scala"):
+        setattr(jvm, name, _KnownPackage(name, jvm._gateway_client, jvm._id))
+    short = "functions PythonUtils PythonSQLUtils SimplePythonFunction SparkSession SparkSession$"
+    for name in short.split():
+        found = getattr(jvm, name)
+        if isinstance(found, JavaClass):
+            setattr(jvm, name, found)
 
 
 def stderr() -> Any:

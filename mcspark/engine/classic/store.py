@@ -24,12 +24,16 @@ class HadoopStore:
         self.scheme = str(system.getUri().getScheme())
         # Without the checksum layer: its hidden .crc companions would turn a hand-edited file into an error.
         self._system = system.getRawFileSystem() if self.scheme == "file" else system
+        self._local_names: dict[str, str] = {}
 
     def full_name(self, path: str) -> str:
         return str(self._system.makeQualified(self._path(path)).toString())
 
     def local_name(self, path: str) -> str:
-        return unquote(urlsplit(self._system.makeQualified(self._path(path)).toUri().toString()).path)
+        if path not in self._local_names:
+            name = urlsplit(self._system.makeQualified(self._path(path)).toUri().toString()).path
+            self._local_names[path] = unquote(name)
+        return self._local_names[path]
 
     def parent(self, path: str) -> str | None:
         above = self._path(path).getParent()

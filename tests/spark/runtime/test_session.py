@@ -68,3 +68,13 @@ def test_files_have_no_more_permissions_than_the_umask_gives(spark: SparkSession
     files = [path for path in (tmp_path / "private").rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if path.stat().st_mode & 0o077]
+
+
+def test_names_of_java_are_asked_for_once(spark: SparkSession) -> None:
+    jvm = spark.sparkContext._jvm
+    assert jvm.org.apache.hadoop.fs.Path is jvm.org.apache.hadoop.fs.Path
+    assert jvm.functions is jvm.functions
+    assert jvm.SparkSession is jvm.SparkSession
+    assert str(jvm.java.lang.Integer.valueOf(7)) == "7"
+    # A class may come later, with a jar.
+    assert jvm.org.apache.NoSuchClass is not jvm.org.apache.NoSuchClass
