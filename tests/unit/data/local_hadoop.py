@@ -184,9 +184,12 @@ class Table:
 
 def session(disk: Disk) -> Any:
     """A Spark session with this file system; its reader counts files."""
-    java = SimpleNamespace()
-    setattr(java, "org.apache.hadoop.fs.Path", lambda text: HadoopPath(text, disk.scheme))
-    setattr(java, "org.apache.commons.io.IOUtils", SimpleNamespace(toString=lambda stream, _: stream.text))
+    streams = SimpleNamespace(toString=lambda stream, _: stream.text)
+    apache = SimpleNamespace(
+        hadoop=SimpleNamespace(fs=SimpleNamespace(Path=lambda text: HadoopPath(text, disk.scheme))),
+        commons=SimpleNamespace(io=SimpleNamespace(IOUtils=streams)),
+    )
+    java = SimpleNamespace(org=SimpleNamespace(apache=apache))
     state = SimpleNamespace(newHadoopConf=lambda: disk)
 
     def parquet(folder: str) -> Table:
