@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mcspark.config import required
+from pyspark.sql import DataFrame
+
+from mcspark.config import Config, required
+from mcspark.core.metrics.detectable import rows_for, smallest_error
 from mcspark.data.tables import where
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import MulticalibratorModel
@@ -19,7 +22,7 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
     Returns
     -------
     callable
-        From a run to the summary: what each table is used for.
+        From a run to the summary: what each table is used for, and how small an MC error its rows can show.
     """
 
     def body(run: Run) -> dict[str, Any]:
@@ -54,6 +57,27 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
             "score": scored.score,
             "label": scored.label if found.with_label else None,
             "weight": scored.weight,
+            "detectable": None if job == "score" else _detectable(config, found.raw, job),
         }
 
     return body
+
+
+def _detectable(config: Config, scored: DataFrame, job: str) -> dict[str, Any] | None:
+    """The smallest MC error by grid, and rows to measure on that smaller ones need; none for text.
+
+    Only the footers of the files are read, so that labels that are null count, and weights do not.
+    """
+    if config.scored.format == "csv":
+        return None
+    rows = scored.select().count()
+    measured = round(rows * config.split.test) if job == "calibrate" else rows
+    levels = config.evaluation.levels
+    if not measured:
+        return None
+    return {
+        "rows": rows,
+        "measured": measured,
+        "mc_error": {str(m): round(smallest_error(measured, m), 6) for m in levels},
+        "measured_for": {str(e): {str(m): rows_for(e, m) for m in levels} for e in (0.01, 0.003, 0.001)},
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -57,6 +58,9 @@ def test_check_says_what_is_used_and_writes_nothing(home):
     assert (summary["status"], summary["score"], summary["label"]) == ("ok", "score", "label")
     assert set(scored["key"]) == {"SERIALNO", "SPORDER"}
     assert set(attributes["groups"]) == {"RAC1P", "SEX", "AGEP"}
+    detectable = summary["detectable"]
+    assert (detectable["rows"], detectable["measured"]) == (3000, 1200)
+    assert detectable["mc_error"]["20"] == pytest.approx(0.5 * math.sqrt(2 * 20 / (math.pi * 1200)), abs=1e-6)
     assert [p for p in sorted(home.rglob("*")) if p.suffix != ".log"] == before
 
 
