@@ -65,9 +65,13 @@ def _line(text: object) -> str:
 
 
 def telling(text: str) -> list[str]:
-    """Lines of Ivy's that name a cause, each once; those with a known mend first."""
+    """Lines of Ivy's that name a cause, each once; in the order of the mends, those without one last."""
     lines = dict.fromkeys(found.group().strip()[:_LONGEST] for found in _TOLD_BY_IVY.finditer(text))
-    return sorted(lines, key=lambda line: advice(line) is None)
+    return sorted(lines, key=_rank)
+
+
+def _rank(line: str) -> int:
+    return next((i for i, (pattern, _) in enumerate(_MENDS) if pattern.search(line)), len(_MENDS))
 
 
 def unresolved(error: Exception, told: list[str]) -> str:

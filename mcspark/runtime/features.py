@@ -22,7 +22,7 @@ class Build:
     coordinate : str
         Of the artefact, for Spark's resolver.
     jars : mapping of str to str
-        The jars, by SHA-256.
+        The coordinates of the jars, by SHA-256.
     """
 
     coordinate: str
@@ -70,26 +70,30 @@ FEATURES = {
                 "io.delta:delta-spark_2.12:3.3.3",
                 {
                     "4912bf902a1c453aba3bd838ff212dedd357155212f9bb37a6b47d97f2827ebc": (
-                        "delta-spark_2.12-3.3.3"
+                        "io.delta:delta-spark_2.12:3.3.3"
                     ),
-                    "45ad193053fd30cebe6d9ab1889873cde39b223a0f210e00ebee8b6642476901": "delta-storage-3.3.3",
+                    "45ad193053fd30cebe6d9ab1889873cde39b223a0f210e00ebee8b6642476901": (
+                        "io.delta:delta-storage:3.3.3"
+                    ),
                 },
             ),
             "Spark 4.1 with Scala 2.13": Build(
                 "io.delta:delta-spark_4.1_2.13:4.4.0",
                 {
                     "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10": (
-                        "delta-spark_4.1_2.13-4.4.0"
+                        "io.delta:delta-spark_4.1_2.13:4.4.0"
                     ),
-                    "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc": "delta-storage-4.4.0",
+                    "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc": (
+                        "io.delta:delta-storage:4.4.0"
+                    ),
                     "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11": (
-                        "delta-kernel-api-4.4.0"
+                        "io.delta:delta-kernel-api:4.4.0"
                     ),
                     "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b": (
-                        "delta-kernel-defaults-4.4.0"
+                        "io.delta:delta-kernel-defaults:4.4.0"
                     ),
                     "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa": (
-                        "delta-kernel-unitycatalog-4.4.0"
+                        "io.delta:delta-kernel-unitycatalog:4.4.0"
                     ),
                 },
             ),
@@ -105,7 +109,7 @@ FEATURES = {
                 "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.1",
                 {
                     "39ea09e6c03550a300b9d9ab498949836d2d434e441da4c12a943a086e396940": (
-                        "iceberg-spark-runtime-3.5_2.12-1.10.1"
+                        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.1"
                     ),
                 },
             ),
@@ -113,7 +117,7 @@ FEATURES = {
                 "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
                 {
                     "d6ea6c5d099288daeb7d5a92061bd3d7d8f296492632b42378e5f2f0e3066242": (
-                        "iceberg-spark-runtime-4.1_2.13-1.11.0"
+                        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
                     ),
                 },
             ),
@@ -126,19 +130,25 @@ FEATURES = {
             "Hadoop 3.3.4": Build(
                 "org.apache.hadoop:hadoop-aws:3.3.4",
                 {
-                    "53f9ae03c681a30a50aa17524bd9790ab596b28481858e54efd989a826ed3a4a": "hadoop-aws-3.3.4",
+                    "53f9ae03c681a30a50aa17524bd9790ab596b28481858e54efd989a826ed3a4a": (
+                        "org.apache.hadoop:hadoop-aws:3.3.4"
+                    ),
                     "873fe7cf495126619997bec21c44de5d992544aea7e632fdc77adb1a0915bae5": (
-                        "aws-java-sdk-bundle-1.12.262"
+                        "com.amazonaws:aws-java-sdk-bundle:1.12.262"
                     ),
                 },
             ),
             "Hadoop 3.4.2": Build(
                 "org.apache.hadoop:hadoop-aws:3.4.2",
                 {
-                    "d2d24e6b715b5656b9d238bf13b6682a07e2004dd36aad74a73aeb854319f4d9": "hadoop-aws-3.4.2",
-                    "62638f33045690c6bc5e496b54b0b2e89a9ad38cbedacdf6e017fea6bc85f55c": "bundle-2.29.52",
+                    "d2d24e6b715b5656b9d238bf13b6682a07e2004dd36aad74a73aeb854319f4d9": (
+                        "org.apache.hadoop:hadoop-aws:3.4.2"
+                    ),
+                    "62638f33045690c6bc5e496b54b0b2e89a9ad38cbedacdf6e017fea6bc85f55c": (
+                        "software.amazon.awssdk:bundle:2.29.52"
+                    ),
                     "11029552e37408e41e689b20150f4b372e0b4f232de321ccafd0fcf443cdfb5a": (
-                        "analyticsaccelerator-s3-1.2.1"
+                        "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.2.1"
                     ),
                 },
             ),

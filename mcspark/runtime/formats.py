@@ -2,7 +2,8 @@
 
 The classes must be there before the session is: Delta's rules are part of it. In order: classes that are
 loadable already (`--packages`, `--jars`, baked into the image), the folder named by `MCSPARK_JARS`, Spark's
-own resolver. `python -m mcspark.runtime.formats FOLDER delta iceberg s3` fills such a folder.
+own resolver, Python's client. `python -m mcspark.runtime.formats FOLDER delta iceberg s3` fills such a
+folder.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mcspark.runtime import streams
 from mcspark.runtime.features import FEATURES, Build
 from mcspark.runtime.jars import FOLDER_VARIABLE, UnresolvedError, fetched, jars_by_checksum
 from mcspark.runtime.java import ensure_java
+from mcspark.runtime.repository import file_stem
 
 _EXTENSIONS = "spark.sql.extensions"
 
@@ -94,7 +96,7 @@ def checked_jars(folder: Path, name: str) -> list[Path]:
         One is missing or altered.
     """
     wanted, found = build_of(name).jars, jars_by_checksum(folder)
-    missing = [jar for digest, jar in wanted.items() if digest not in found]
+    missing = [file_stem(jar) for digest, jar in wanted.items() if digest not in found]
     if missing:
         raise ConfigurationError(
             f"{FOLDER_VARIABLE}={folder} lacks {', '.join(missing)}, or they have another SHA-256; "
@@ -124,7 +126,7 @@ def build_of(name: str) -> Build:
 def _resolved(name: str) -> list[str]:
     build = build_of(name)
     try:
-        return fetched(build.coordinate, FEATURES[name].excluded)
+        return fetched(build.coordinate, FEATURES[name].excluded, build.jars)
     except UnresolvedError as error:
         raise ConfigurationError(
             f"{build.coordinate} is not on the class path and could not be resolved: {error}. Ways out: "

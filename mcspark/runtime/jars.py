@@ -1,8 +1,9 @@
 """SynapseML's LightGBM in a session: its jars, which ones, and the ways they get there.
 
 In order: classes that are loadable already (`--packages`, `--jars`, baked into the image), a folder named by
-the environment variable `MCSPARK_JARS`, Spark's own resolver. `python -m mcspark.runtime.jars FOLDER` fills
-such a folder on a machine that reaches the repository, for clusters that do not.
+the environment variable `MCSPARK_JARS`, Spark's own resolver, Python's client. `python -m
+mcspark.runtime.jars FOLDER` fills such a folder on a machine that reaches the repository, for clusters that
+do not.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from mcspark.errors import ConfigurationError
 from mcspark.runtime import streams
 from mcspark.runtime.causes import advice, telling, unresolved
 from mcspark.runtime.java import ensure_java
+from mcspark.runtime.repository import RepositoryError, cache_folder, downloaded, file_stem, kept
 
 log = structlog.get_logger(__name__)
 
-COORDINATE = "com.microsoft.azure:synapseml-lightgbm_2.12:1.1.3"
 FOR = ("3.5", "2.12")
 """The Spark and the Scala that these jars are for."""
 FOLDER_VARIABLE = "MCSPARK_JARS"
@@ -48,12 +49,19 @@ EXCLUDED = (
     "com.jcraft:*",
     "com.linkedin.*:*",
 )
-# The four, by SHA-256 (their file names differ with the tool that fetched them), each with a class in it.
+# The four, by SHA-256 (their file names differ with the tool that fetched them), each with a class in it; the
+# first brings the others.
 NEEDED = {
-    "c4b0acf2f499721f8c76221a46968505b3f59451daccab8c4589848dfd282779": "synapseml-lightgbm_2.12-1.1.3",
-    "d300d3a381190c0b8e1c4c7d7f8983c0086107f95466a8614068f3530832529e": "synapseml-core_2.12-1.1.3",
-    "f2b1b13172699832594303ab4c04f3bc8fc2d24737e3e8c11d98d69a88c09272": "lightgbmlib-3.3.510",
-    "83ace1f85b0db3b6405e1cf4522884a2aebb2119318c5b3030dfdd17b62a8079": "spray-json_2.12-1.3.5",
+    "c4b0acf2f499721f8c76221a46968505b3f59451daccab8c4589848dfd282779": (
+        "com.microsoft.azure:synapseml-lightgbm_2.12:1.1.3"
+    ),
+    "d300d3a381190c0b8e1c4c7d7f8983c0086107f95466a8614068f3530832529e": (
+        "com.microsoft.azure:synapseml-core_2.12:1.1.3"
+    ),
+    "f2b1b13172699832594303ab4c04f3bc8fc2d24737e3e8c11d98d69a88c09272": (
+        "com.microsoft.ml.lightgbm:lightgbmlib:3.3.510"
+    ),
+    "83ace1f85b0db3b6405e1cf4522884a2aebb2119318c5b3030dfdd17b62a8079": "io.spray:spray-json_2.12:1.3.5",
 }
 CLASSES = (
     "com.microsoft.azure.synapse.ml.lightgbm.LightGBMRegressor",
@@ -61,7 +69,9 @@ CLASSES = (
     "com.microsoft.ml.lightgbm.lightgbmlib",
     "spray.json.JsonFormat",
 )
+COORDINATE = next(iter(NEEDED.values()))
 RESOLVE_SECONDS = 300
+_OWN_REPOSITORY = ("spark.jars.ivySettings", "spark.jars.repositories")
 
 
 def jars_by_checksum(folder: Path) -> dict[str, Path]:
@@ -80,7 +90,7 @@ def checked_jars(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ConfigurationError(f"{FOLDER_VARIABLE}={folder} is not a folder.")
     found = jars_by_checksum(folder)
-    missing = [name for digest, name in NEEDED.items() if digest not in found]
+    missing = [file_stem(name) for digest, name in NEEDED.items() if digest not in found]
     if missing:
         held = len(list(folder.glob("*.jar")))  # more than by checksum, where one is there twice
         raise ConfigurationError(
@@ -136,14 +146,41 @@ def _is_pinned() -> bool:
     return jvm.platform()[:2] == FOR
 
 
-def fetched(coordinate: str, excluded: str) -> list[str]:
-    """Let Spark's resolver fetch jars; a repository that never answers ends after a while.
+def fetched(coordinate: str, excluded: str, jars: Mapping[str, str]) -> list[str]:
+    """Jars by Spark's resolver, or by Python's client where Java reaches no repository.
+
+    Where the operator has named a repository, no other one is asked.
+
+    Parameters
+    ----------
+    coordinate, excluded : str
+        Of an artefact, and of what it would bring that is not needed.
+    jars : mapping of str to str
+        The coordinates of all that is needed, by SHA-256.
 
     Raises
     ------
     UnresolvedError
         They cannot be had.
     """
+    if any(jvm.settings().get(name) for name in _OWN_REPOSITORY):
+        return _resolved(coordinate, excluded)
+    folder = cache_folder()
+    found = kept(jars, folder)  # by an earlier session, for which Java could not either
+    if found is None:
+        try:
+            return _resolved(coordinate, excluded)
+        except UnresolvedError as error:
+            try:
+                found = downloaded(jars, folder)
+            except RepositoryError as other:
+                raise UnresolvedError(f"{error}; nor by Python ({other})") from error
+            log.info("jars fetched by Python, since Java could not", reason=str(error), jars=len(found))
+    return [str(path) for path in found]
+
+
+def _resolved(coordinate: str, excluded: str) -> list[str]:
+    """By Spark's resolver; a repository that never answers ends after a while."""
     found: list[str] = []
     failure: list[Exception] = []
 
@@ -204,7 +241,7 @@ def add_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -
 
 
 def fetched_jars() -> list[Path]:
-    """The LightGBM jars, fetched by Spark's resolver.
+    """The LightGBM jars, fetched from a repository.
 
     Raises
     ------
@@ -212,7 +249,7 @@ def fetched_jars() -> list[Path]:
         They cannot be had; the message names the ways out.
     """
     try:
-        return [Path(path) for path in fetched(COORDINATE, ",".join(EXCLUDED))]
+        return [Path(path) for path in fetched(COORDINATE, ",".join(EXCLUDED), NEEDED)]
     except UnresolvedError as error:
         raise MissingError(
             f"its jars ({COORDINATE}) are not on the class path and could not be resolved: {error}. "
@@ -230,8 +267,7 @@ def main(arguments: list[str]) -> int:
         ensure_java()
         with tempfile.TemporaryDirectory() as ivy, streams.stdout_to_stderr():
             jvm.start({"spark.jars.ivy": ivy})
-            fetched_jars()
-            jars = checked_jars(Path(ivy, "jars"))
+            jars = checked_jars(fetched_jars()[0].parent)
             target.mkdir(parents=True, exist_ok=True)
             copies = [shutil.copy2(jar, target) for jar in jars]
         for copy in copies:

@@ -45,13 +45,13 @@ def test_nothing_is_prepared_for_nothing() -> None:
 
 def test_jars_of_a_folder_are_checked(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {"one": b"1", "two": b"2"}
-    jars = {hashlib.sha256(text).hexdigest(): name for name, text in texts.items()}
+    jars = {hashlib.sha256(text).hexdigest(): f"org:{name}:1" for name, text in texts.items()}
     builds = {"Spark 3.5 with Scala 2.12": Build("a:b:1", jars)}
     monkeypatch.setitem(formats.FEATURES, "toy", Feature("", builds, "a.B"))
     monkeypatch.setattr(formats.jvm, "platform", lambda: SPARK_3)
     (tmp_path / "renamed.jar").write_bytes(b"1")
     (tmp_path / "other.jar").write_bytes(b"3")
-    with pytest.raises(ConfigurationError, match=r"lacks two.*mcspark\.runtime\.formats .* toy"):
+    with pytest.raises(ConfigurationError, match=r"lacks two-1.*mcspark\.runtime\.formats .* toy"):
         checked_jars(tmp_path, "toy")
     (tmp_path / "0.jar").write_bytes(b"2")
     assert [jar.name for jar in checked_jars(tmp_path, "toy")] == ["renamed.jar", "0.jar"]

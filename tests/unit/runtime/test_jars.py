@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "aaa-other.jar").write_bytes(b"other")
-    needed = {hashlib.sha256(content).hexdigest(): f"{name}-1.0" for name, content in contents.items()}
+    needed = {hashlib.sha256(content).hexdigest(): f"org:{name}:1.0" for name, content in contents.items()}
     monkeypatch.setattr(jars, "NEEDED", needed)
     return tmp_path
 
