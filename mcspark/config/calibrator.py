@@ -109,7 +109,7 @@ class Calibrator(Section):
         1, description="Stages; auto goes on until the held-out gain is within noise."
     )
     training: Literal["cells", "rows"] = Field(
-        "cells", description="Train on the table of sums (cells) or on every row."
+        "cells", description="Train on the table of sums (cells) or on every row, in all executors."
     )
     engine: Literal["auto", "synapseml", "lightgbm"] = Field(
         "auto",
@@ -143,13 +143,6 @@ class Calibrator(Section):
     calibrated_multiaccuracy: Multiaccuracy = Field(
         Multiaccuracy(), description="Settings of multiaccuracy, when isotonic regression follows it."
     )
-
-    @field_validator("engine")
-    @classmethod
-    def _rows_stay_in_the_cluster(cls, value: str, info: ValidationInfo) -> str:
-        if value == "lightgbm" and info.data.get("training") == "rows":
-            raise ValueError("grows trees from cells alone; set calibrator.training: cells")
-        return value
 
     @field_validator("monotone")
     @classmethod

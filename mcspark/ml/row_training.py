@@ -6,28 +6,31 @@ first, and the logit link, are trained on cells, since what they start from is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, MapType, StructField, StructType
 
 from mcspark.core.cells.cells import Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.engine.errors import SPARK_ERRORS
+from mcspark.ml import driver_training
 from mcspark.ml.cells import ScoredColumns
+from mcspark.ml.cluster_training import PLACE, SPREAD, STOP, TARGET, WEIGHT, ClusterTrainer, check_cluster
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.ml.levels import int_array, with_bin
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.trees import cut_at_best, materialised, new_estimator, sparse_groups, without_copies
 from mcspark.runtime.columns import column
 from mcspark.runtime.executors import slots
-from mcspark.runtime.failures import explained
+from mcspark.runtime.failures import explained, native_failure
+from mcspark.runtime.progress import tell
 from mcspark.runtime.watchdog import time_limit
 
 MAX_STOPPING_ROWS = 500_000
@@ -38,7 +41,7 @@ _PLACES = 2**20
 
 @dataclass
 class RowTrainer:
-    """Trains the first ensemble on rows; used like :class:`mcspark.ml.training.TreeTrainer`.
+    """Trains first ensembles on rows; used like :class:`mcspark.ml.training.TreeTrainer`.
 
     Parameters
     ----------
@@ -48,7 +51,8 @@ class RowTrainer:
     groups : FittedGroups
     bins : ScoreBins
     cells : TreeTrainer
-        Trains every later ensemble.
+        Trains every other ensemble; where that is SynapseML, it trains on rows too, or else the official
+        LightGBM does, in the cluster.
     """
 
     frame: DataFrame
@@ -56,53 +60,65 @@ class RowTrainer:
     groups: FittedGroups
     bins: ScoreBins
     cells: TreeTrainer
-    _fitted: bool = field(default=False, init=False)
 
     def __call__(self, table: TrainingTable, settings: TreeSettings) -> str:
         """LightGBM text of one ensemble, cut at the best tree (see ``core.training_table.Train``)."""
-        if self._fitted or settings.link != "identity":
+        if table.place_of_bin is None or settings.link != "identity":
             return self.cells(table, settings)
-        self._fitted = True
-        try:
-            text = self._grown(table, settings)
-        except SPARK_ERRORS as error:
-            raise explained(error) or error from error
-        return cut_at_best(text, table, settings)
+        tell(f"growing at most {settings.max_trees:,} trees")
+        rows = self._rows(table)
+        if self.cells.by_synapse:
+            try:
+                return self._by_synapse(rows, table, settings)
+            except SPARK_ERRORS as error:
+                if (reason := native_failure(error)) is None:
+                    raise explained(error) or error from error
+                self.cells.fall_back(reason)
+                check_cluster(self.cells.spark)
+        official = ClusterTrainer(self.cells.spark, self.cells.timeout_seconds)
+        return official(rows, self.groups, table, settings)
 
     @property
     def engine(self) -> str:
         """Name and version of what has trained."""
-        return self.cells.engine
+        return self.cells.engine if self.cells.by_synapse else f"{driver_training.engine()} in the cluster"
 
-    def _grown(self, table: TrainingTable, settings: TreeSettings) -> str:
+    def _by_synapse(self, rows: DataFrame, table: TrainingTable, settings: TreeSettings) -> str:
         spark = self.cells.spark
         with time_limit(spark, self.cells.timeout_seconds, "training the trees on rows"):
             tasks = slots(spark)
-            with materialised(self._rows(table).repartition(tasks)) as frame:
+            with materialised(self._vectors(rows, table).repartition(tasks)) as frame:
                 estimator = without_copies(new_estimator(table, settings), spark).setNumTasks(tasks)
-                return str(estimator.fit(frame).getNativeModel())
+                text = str(estimator.fit(frame).getNativeModel())
+        return cut_at_best(text, table, settings)
 
     def _rows(self, table: TrainingTable) -> DataFrame:
-        c, words = self.columns, word_names(self.groups)
+        c = self.columns
         weight = column(c.weight) if c.weight else F.lit(1.0)
         rows = self.frame.where((column(str(c.split)) != Role.test.name) & (weight > 0))
         rows = with_signature(with_bin(rows, c.score, self.bins, "__bin"), self.groups)
-        stop = column(str(c.split)) == Role.early_stopping.name
+        stops = F.lit(bool(table.stop.any()))  # none are set aside for trees that are grown again
+        assert table.place_of_bin is not None
+        hashed = [f.name for f in self.frame.schema.fields if not isinstance(f.dataType, MapType)]
+        return rows.select(
+            *word_names(self.groups),
+            F.get(int_array(table.place_of_bin), column("__bin")).alias(PLACE),
+            (column(c.label) - column(c.score)).alias(TARGET),
+            (weight * table.unit).cast("double").alias(WEIGHT),
+            (stops & (column(str(c.split)) == Role.early_stopping.name)).alias(STOP),
+            F.xxhash64(*map(column, hashed)).alias(SPREAD),
+        )
+
+    def _vectors(self, rows: DataFrame, table: TrainingTable) -> DataFrame:
+        """The rows as SynapseML takes them."""
         share = MAX_STOPPING_ROWS / max(int(table.rows[table.stop].sum()), 1)
         if share < 1:
-            drawn = F.pmod(F.xxhash64(*map(column, rows.columns)), F.lit(_PLACES)) < share * _PLACES
-            rows = rows.where(~stop | drawn)
-        rows = rows.join(F.broadcast(self._signatures(rows)), words)
-        assert table.place_of_bin is not None  # only the first round is trained on rows
-        place = F.get(int_array(table.place_of_bin), column("__bin"))
-        rows = rows.select(
-            place.cast("double").alias("place"),
-            column("groups"),
-            (column(c.label) - column(c.score)).alias("target"),
-            (weight * table.unit).cast("double").alias("weight"),
-            stop.alias("stop"),
-        )
-        return VectorAssembler(inputCols=["place", "groups"], outputCol="features").transform(rows)
+            drawn = F.pmod(F.col(SPREAD), F.lit(_PLACES)) < share * _PLACES
+            rows = rows.where(~F.col(STOP) | drawn)
+        rows = rows.join(F.broadcast(self._signatures(rows)), word_names(self.groups))
+        rows = rows.withColumn(PLACE, F.col(PLACE).cast("double"))
+        features = VectorAssembler(inputCols=[PLACE, "groups"], outputCol="features").transform(rows)
+        return features.select("features", TARGET, WEIGHT, STOP)
 
     def _signatures(self, rows: DataFrame) -> DataFrame:
         names = word_names(self.groups)

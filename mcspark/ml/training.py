@@ -1,4 +1,4 @@
-"""What trains the trees of a job: SynapseML in the cluster, or the official LightGBM on the driver."""
+"""What trains trees on cells: SynapseML in the cluster, or the official LightGBM on the driver."""
 
 from __future__ import annotations
 
@@ -78,20 +78,32 @@ class TreeTrainer:
                 reason = native_failure(error)
                 if reason is None:
                     raise explained(error) or error from error
-                self._fall_back(reason)
+                self.fall_back(reason)
         assert self._driver is not None
         return self._driver(table, settings)
 
-    def _fall_back(self, reason: str) -> None:
+    @property
+    def by_synapse(self) -> bool:
+        """Whether SynapseML trains."""
+        return self._driver is None
+
+    def fall_back(self, reason: str) -> None:
+        """Let the official LightGBM train from now on, since SynapseML does not load.
+
+        Raises
+        ------
+        ConfigurationError
+            If SynapseML is asked for.
+        """
         if not self._falls_back:
             raise ConfigurationError(
                 f"SynapseML's native LightGBM does not load here ({reason}): it needs x86-64, glibc 2.27 or "
                 "later, libgomp, and a java.io.tmpdir from which programs may be started. Mend that, or "
-                "set calibrator.engine: auto, and the official LightGBM trains on the driver"
+                "set calibrator.engine: auto, and the official LightGBM trains"
             )
         self._train_on_driver()
         log.warning(
-            "SynapseML does not load: the driver trains on the cells", reason=reason, engine=self.engine
+            "SynapseML does not load: the official LightGBM trains", reason=reason, engine=self.engine
         )
 
     def _train_on_driver(self) -> None:

@@ -17,6 +17,7 @@ from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline
 from mcspark.ml.cells import ScoredColumns, make_cells
+from mcspark.ml.cluster_training import check_cluster
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.learning import learning_bins
 from mcspark.ml.methods import estimator_of
@@ -43,15 +44,14 @@ from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import calibrated_summary
 from mcspark.pipelines.window import Learning
 from mcspark.pipelines.workspace import Workspace
+from mcspark.runtime import jars
 from mcspark.runtime.columns import column
 
 
 def engine(config: Config) -> str | None:
     """What is to train trees; None for the baselines, which have none."""
     c = config.calibrator
-    if c.method != "trees":
-        return None
-    return "synapseml" if c.training == "rows" else c.engine
+    return c.engine if c.method == "trees" else None
 
 
 def calibrate(run: Run) -> dict[str, Any]:
@@ -66,6 +66,7 @@ def calibrate(run: Run) -> dict[str, Any]:
     target = target_of(run)
     if config.model is None:
         raise ConfigurationError("calibrate needs model.path: where the fitted calibrator goes")
+    _check_learner(run)
     plan = GroupSet.from_config(config.groups)
     with (
         Lease(run.spark, target.held, run.run_id) as lease,
@@ -121,6 +122,13 @@ def calibrate(run: Run) -> dict[str, Any]:
         summary = calibrated_summary(run, inputs, model, before, after, paths, told_learned)
         both = {"before": before, "after": after}
         return finish_run(run, publication, target, summary, both, model, lease=lease)
+
+
+def _check_learner(run: Run) -> None:
+    c = run.config.calibrator
+    by_rows = c.method == "trees" and c.training == "rows"
+    if by_rows and (c.engine == "lightgbm" or jars.lacking() is not None):
+        check_cluster(run.spark)
 
 
 def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, FittedGroups]:

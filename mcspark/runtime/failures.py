@@ -5,29 +5,39 @@ from __future__ import annotations
 import re
 
 from mcspark.engine.errors import SPARK_ERRORS, is_gone
-from mcspark.errors import ConfigurationError, McsparkError, TransientError
+from mcspark.errors import ConfigurationError, ContractError, McsparkError, TransientError
 
 _LOST = re.compile(
     r"ExecutorLostFailure|FetchFailed|Failed to connect to|Connection refused|Connection reset|"
     r"executor .{1,100} exited|Slave lost|Worker lost|Heartbeat|TimeoutException|SocketTimeoutException|"
-    r"All masters are unresponsive|stopped SparkContext|SparkContext was shut down|BarrierJobSlotsNumber|"
-    r"Could not recover from a failed barrier ResultStage"
+    r"All masters are unresponsive|stopped SparkContext|SparkContext was shut down|BarrierJobSlotsNumber"
+)
+_BARRIER = re.compile(
+    r"Could not recover from a failed barrier ResultStage(?:.*finished unsuccessfully\.\n(?P<why>[^\n]*))?"
 )
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large|Not enough space")
 _DENIED = re.compile(r"Permission denied|AccessControlException|Read-only file system|AccessDeniedException")
 _CAUSE = re.compile(r"^(?:Caused )?(?:by)?: ([^\n]+)", re.MULTILINE)
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)*(?P<last>\S[^\n]*)")
+_PEER_GONE = re.compile(
+    r"[Ss]ocket|[Bb]inding port|[Cc]onnect|BrokenPipe|[Tt]imed? ?out|EOFError|MemoryError"
+)
+_OWN = re.compile(r"^mcspark\.errors\.(?P<kind>\w+): (?P<message>.+)$", re.MULTILINE)
+_KINDS = {kind.__name__: kind for kind in (ConfigurationError, ContractError, McsparkError, TransientError)}
 _NATIVE = re.compile(
     r"[^\n]*(?:UnsatisfiedLinkError|Could not initialize class com\.microsoft\.(?:ml|azure)|"
     r"This component doesn't currently support)[^\n]*"
 )
 
 
+_AGAIN = "try again in a new process; if it happens again look into that executor"
+
+
 def explained(error: BaseException) -> McsparkError | None:
     """The error that a user can act on behind an error of Spark; None if it is none that is known.
 
     Lost executors, a lost driver JVM and connections that break are transient; a disk that is full, or that
-    may not be written, is for its owner to mend.
+    may not be written, is for its owner to mend. What mcspark itself has raised in a task is that.
     """
     if is_gone(error):
         return TransientError(
@@ -37,13 +47,20 @@ def explained(error: BaseException) -> McsparkError | None:
     if not isinstance(error, SPARK_ERRORS):
         return None
     text = str(error)
+    for own in _OWN.finditer(text):
+        if own["kind"] in _KINDS:
+            return _KINDS[own["kind"]](own["message"].strip())
     for kind, pattern, mend in (
         (ConfigurationError, _FULL, "free some space there, or name another output"),
         (ConfigurationError, _DENIED, "give the job the right to write there, or name another place"),
-        (TransientError, _LOST, "try again in a new process; if it happens again look into that executor"),
+        (TransientError, _BARRIER, _AGAIN),
+        (TransientError, _LOST, _AGAIN),
     ):
         if found := pattern.search(text):
-            return kind(f"Spark failed: {_line_around(text, found)}; nothing was published; {mend}")
+            said = _of_barrier(text, found) if pattern is _BARRIER else _line_around(text, found)
+            if said is None:
+                return None
+            return kind(f"Spark failed: {said}; nothing was published; {mend}")
     return None
 
 
@@ -62,6 +79,15 @@ def native_failure(error: BaseException) -> str | None:
     """Why the native library of LightGBM could not be loaded; None if that is not what failed."""
     found = _NATIVE.search(str(error)) if isinstance(error, SPARK_ERRORS) else None
     return found.group().strip() if found else None
+
+
+def _of_barrier(text: str, found: re.Match[str]) -> str | None:
+    """Why tasks that wait for each other have failed, if it may pass: in Python alone a peer that is gone."""
+    raised = [python["last"] for python in _RAISED.finditer(text)]
+    if raised and not _PEER_GONE.search(raised[-1]):
+        return None
+    why = raised[-1] if raised else found["why"] or "it does not say why"
+    return f"one of several tasks that work together has ended: {why.strip()[:300]}"
 
 
 def _line_around(text: str, found: re.Match[str]) -> str:

@@ -116,8 +116,8 @@ class MissingError(ConfigurationError):
 
     def __init__(self, lacking: str) -> None:
         super().__init__(
-            f"SynapseML is to train the trees, but {lacking}. Or set calibrator.engine: auto and "
-            "calibrator.training: cells, and the official LightGBM trains where there is no SynapseML."
+            f"SynapseML is to train the trees, but {lacking}. Or set calibrator.engine: auto, and the "
+            "official LightGBM trains where there is no SynapseML."
         )
         self.lacking = lacking
 
@@ -214,7 +214,7 @@ def offer_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ)
     except MissingError as error:
         # That this Spark has no SynapseML is as it should be; that its jars cannot be fetched is not.
         say = log.warning if isinstance(error.__cause__, UnresolvedError) else log.info
-        say("no SynapseML here: the official LightGBM trains on the driver", reason=error.lacking)
+        say("no SynapseML here: the official LightGBM trains", reason=error.lacking)
 
 
 def add_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -> None:

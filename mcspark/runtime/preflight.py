@@ -44,9 +44,9 @@ def check_executors(spark: SparkSession) -> None:
         compare_executors(spark)
 
 
-def compare_executors(spark: SparkSession) -> None:
-    """:func:`check_executors`, whoever runs the tasks."""
-    probe = make_probe(HOLD_SECONDS)
+def compare_executors(spark: SparkSession, libraries: Mapping[str, str] = LIBRARIES) -> None:
+    """:func:`check_executors`, whoever runs the tasks; of these modules, by what people call them."""
+    probe = make_probe(HOLD_SECONDS, libraries)
     driver = next(iter(probe(())))
     tasks = settled_slots(spark)
     try:
@@ -87,7 +87,7 @@ def check_lightgbm(spark: SparkSession) -> None:
             f"LightGBM's native library does not load on {_where(text)}: {causes[-1].strip()}. It is for "
             "x86-64 with glibc 2.27 or later, and needs libgomp.so.1 (Debian: libgomp1) and a java.io.tmpdir "
             "from which programs may be started (spark.executor.extraJavaOptions=-Djava.io.tmpdir=FOLDER). "
-            "Mend that, or set calibrator.engine: auto, and the official LightGBM trains on the driver."
+            "Mend that, or set calibrator.engine: auto, and the official LightGBM trains."
         ) from error
 
 
@@ -121,7 +121,9 @@ def _agree(seen: str | None, expected: str) -> bool:
     return seen == expected or (bool(seen) and UNKNOWN in (seen, expected))
 
 
-def make_probe(hold_seconds: float) -> Callable[[Iterable[int]], Iterable[dict[str, str]]]:
+def make_probe(
+    hold_seconds: float, libraries: Mapping[str, str] = LIBRARIES
+) -> Callable[[Iterable[int]], Iterable[dict[str, str]]]:
     """A function that reports what its Python has: host, and a version (or "") by name.
 
     It is made here, not defined at the top of the module, so that it travels by value: an executor without
@@ -135,7 +137,7 @@ def make_probe(hold_seconds: float) -> Callable[[Iterable[int]], Iterable[dict[s
         import time
 
         seen = {"host": socket.gethostname(), "Python": ".".join(platform.python_version_tuple()[:2])}
-        for label, module in LIBRARIES.items():
+        for label, module in libraries.items():
             try:
                 seen[label] = str(getattr(importlib.import_module(module), "__version__", UNKNOWN))
             except Exception:  # a broken library is as bad as a missing one

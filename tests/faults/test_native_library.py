@@ -1,4 +1,4 @@
-"""SynapseML cannot train here: the driver does, on the cells, and says so; unless SynapseML was asked for."""
+"""SynapseML cannot train here: official LightGBM does and says so, unless SynapseML was asked for."""
 
 from __future__ import annotations
 
@@ -66,21 +66,22 @@ def test_jars_that_cannot_be_had_leave_the_official_library(world, no_jars):
     done = world.ran("calibrate", **AUTO)
     assert done.summary["engine"] == OFFICIAL
     (line,) = [line for line in done.log.splitlines() if "no SynapseML here" in line]
-    assert "the official LightGBM trains on the driver" in line
+    assert "the official LightGBM trains" in line
     assert "the certificate there is not trusted" in line
     assert "warning" in line
 
 
 @pytest.mark.synapseml
-@pytest.mark.parametrize("asked", [{"engine": "synapseml"}, {"training": "rows"}])
-def test_jars_that_cannot_be_had_end_the_run_that_needs_them(world, no_jars, asked):
+def test_jars_that_cannot_be_had_end_the_run_that_needs_them(world, no_jars):
     done = world.refused(
-        "SynapseML is to train .* is not trusted",
-        code=2,
-        job="calibrate",
-        calibrator={"engine": "auto", **asked},
+        "SynapseML is to train .* is not trusted", code=2, job="calibrate", calibrator={"engine": "synapseml"}
     )
     assert "calibrator.engine: auto" in done.error
+
+
+def test_without_them_rows_are_trained_on_by_the_official_library_too(world, no_jars):
+    done = world.ran("calibrate", calibrator={"engine": "auto", "training": "rows"})
+    assert done.summary["engine"] == f"lightgbm {lightgbm.__version__} in the cluster"
 
 
 @pytest.mark.synapseml
@@ -103,6 +104,6 @@ def test_without_synapse_the_official_library_trains_and_says_why(world, monkeyp
     monkeypatch.setattr(jars, "find_spec", lambda _: None)
     done = world.ran("calibrate", **AUTO)
     assert done.summary["engine"] == OFFICIAL
-    assert "no SynapseML here: the official LightGBM trains on the driver" in done.log
+    assert "no SynapseML here: the official LightGBM trains" in done.log
     asked = {"calibrator": {"engine": "synapseml"}}
     world.refused(r"install mcspark\[synapseml\]", code=2, job="calibrate", **asked)

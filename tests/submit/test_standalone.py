@@ -9,6 +9,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
@@ -147,15 +148,20 @@ def test_calibrate_with_packages(calibrated: Any, cluster: Cluster, people: pd.D
 def applied(
     calibrated: Any, on_cluster: Any, tables: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Submitted]:
-    """In one session without LightGBM: the saved model applied twice, and an audit."""
+    """In one session without SynapseML: the saved model applied twice, an audit, a model of its own."""
     folder = tmp_path_factory.mktemp("applied")
     here = ["--config", str(write_config(folder, tables, model={"path": calibrated[1]["paths"]["model"]}))]
     jobs = [
         [job, *here, "--set", f"output.path={folder / name}"]
         for job, name in (("score", "first"), ("score", "second"), ("audit", "audited"))
     ]
+    sets = {
+        "calibrator.training": "rows", "calibrator.engine": "lightgbm",
+        "output.path": folder / "of_rows", "model.path": folder / "model_of_rows",
+    }  # fmt: skip
+    jobs += [["calibrate", *here, *(word for key in sets for word in ("--set", f"{key}={sets[key]}"))]]
     done: list[Submitted] = on_cluster(jobs, file=folder / "jobs.json")
-    assert [job.exit_code for job in done] == [0, 0, 0], done[0].stderr[-3000:]
+    assert [job.exit_code for job in done] == [0, 0, 0, 0], done[0].stderr[-3000:]
     return done
 
 
@@ -177,6 +183,14 @@ def test_audit(calibrated: Any, applied: list[Submitted]) -> None:
             for summary in (applied[2].summary, calibrated[1])
         )
         assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_official_library_trains_on_both_executors(calibrated: Any, applied: list[Submitted]) -> None:
+    summary = applied[3].summary
+    assert summary["engine"] == f"lightgbm {lightgbm.__version__} in the cluster"
+    found, expected = (told["metrics"]["after"]["loss"] for told in (summary, calibrated[1]))
+    assert found == pytest.approx(expected, rel=1e-3)
+    assert found < summary["metrics"]["before"]["loss"]
 
 
 @pytest.fixture(scope="module")

@@ -206,6 +206,29 @@ def score_threshold(edges: FloatArray) -> Callable[[float], float]:
     return mapping
 
 
+def plus_constant(text: str, constant: float) -> str:
+    """The model whose every prediction is so much higher: the leaves of its first tree are.
+
+    Raises
+    ------
+    ValueError
+        If the text is malformed, or has no tree.
+    """
+    document = _Document.read(text)
+    if not document.blocks:
+        raise ValueError("LightGBM model: there is no tree that a constant could be added to")
+    first = document.blocks[0]
+    for key in ("leaf_value", "internal_value"):
+        moved = " ".join(f"{float(token) + constant:.17g}" for token in _field(first, key, "").split())
+        first = re.sub(rf"(?m)^{key}=.*$", f"{key}={moved}", first)
+    return replace(document, blocks=(first, *document.blocks[1:])).write()
+
+
+def without_addresses(text: str) -> str:
+    """The text without the addresses of the machines that have trained together, which differ each time."""
+    return re.sub(r"(?m)^\[(?:machines|local_listen_port): .*\]\n", "", text)
+
+
 def feature_names(n_groups: int) -> tuple[str, ...]:
     """Names that LightGBM allows for the features (score, groups): ``score, g0, g1 …``."""
     return ("score", *(f"g{i}" for i in range(n_groups)))

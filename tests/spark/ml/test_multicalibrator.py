@@ -24,7 +24,7 @@ from mcspark.ml.groups import with_categories
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.row_training import RowTrainer
-from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.training import TreeTrainer
 from mcspark.ml.working import WORKING, working_columns
 
 from .conftest import NAMES, SECTION, SETTINGS, membership, people_table
@@ -158,7 +158,9 @@ def test_training_on_rows_is_nearly_training_on_cells(spark, fitted):
     frame = working_columns(fitted.frame, columns, labelled=True)
     frame = with_categories(frame, fitted.model.fitted.families).persist()
     cells = fitted.model.summary.cells
-    trainer = RowTrainer(frame, WORKING, fitted.model.fitted, cells.bins, SynapseTrainer(spark))
+    trainer = RowTrainer(
+        frame, WORKING, fitted.model.fitted, cells.bins, TreeTrainer(spark, engine="synapseml")
+    )
     by_rows = fit_stages(cells, replace(estimator.settings, max_trees=40), trainer)
     frame.unpersist()
     score, member = fitted.table["score"].to_numpy(), membership(fitted.table)

@@ -293,11 +293,6 @@ REFUSED = [
     ({"calibrator": {"rounds": True}}, "calibrator.rounds", "from 1 to 100, or auto"),
     ({"calibrator": {"rounds": "Auto"}}, "calibrator.rounds", "from 1 to 100, or auto"),
     (
-        {"calibrator": {"training": "rows", "engine": "lightgbm"}},
-        "calibrator.engine",
-        "grows trees from cells alone; set calibrator.training: cells",
-    ),
-    (
         {"calibrator": {"method": "isotonic", "monotone": True}},
         "calibrator.monotone",
         "is a promise of the trees alone; set calibrator.method: trees",

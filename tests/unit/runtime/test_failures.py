@@ -41,6 +41,49 @@ LOST = [
 ]
 
 
+BARRIER = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Could not recover from a failed "
+    "barrier ResultStage. Most recent failure reason: Stage failed because barrier task ResultTask(68, 0) "
+    "finished unsuccessfully.\n"
+)
+TRACEBACK = (
+    "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+    '  File "a.py", line 24, in run\n    yield from task(batches)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly\n\tat X",
+            "exited unexpectedly;",
+        ),
+        (f"{TRACEBACK}lightgbm.basic.LightGBMError: Connection reset\n\n\tat X", "Error: Connection reset;"),
+        ("ExecutorLostFailure (executor 1 exited)", "executor 1 exited"),
+        ("", "it does not say why;"),
+    ],
+)
+def test_a_task_that_others_wait_for_is_told_with_its_reason(text, why):
+    error = explained(JavaError(BARRIER + text))
+    assert isinstance(error, TransientError)
+    said, _, rest = str(error).partition(why)
+    assert said.startswith("Spark failed: one of several tasks that work together has ended: ")
+    assert "try again in a new process" in rest
+
+
+def test_an_error_of_the_program_in_such_a_task_does_not_pass():
+    assert explained(JavaError(f"{BARRIER}{TRACEBACK}AttributeError: 'NoneType' has no\n\n\tat X")) is None
+
+
+@pytest.mark.parametrize("head", ["", BARRIER])
+def test_what_was_raised_by_ourselves_in_a_task_is_that(head):
+    raised = "mcspark.errors.ConfigurationError: so it is; mend it"
+    error = explained(JavaError(f"{head}{TRACEBACK}{raised}\n\n\tat X"))
+    assert isinstance(error, ConfigurationError)
+    assert str(error) == "so it is; mend it"
+
+
 @pytest.mark.parametrize("text", LOST)
 def test_what_is_lost_may_come_back(text):
     error = explained(JavaError(text))

@@ -6,7 +6,10 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["mcspark.data.rows.keys", "mcspark.ml.cells", "mcspark.ml.scoring"])
+@pytest.mark.parametrize(
+    "module",
+    ["mcspark.data.rows.keys", "mcspark.ml.cells", "mcspark.ml.cluster_training", "mcspark.ml.scoring"],
+)
 def test_modules_with_functions_of_tasks_need_no_parsers(module):
     names = {"pydantic", "sqlglot", "yaml", "matplotlib", "synapse"}
     script = f"import sys, {module}\nprint(sorted({names!r} & set(sys.modules)))"

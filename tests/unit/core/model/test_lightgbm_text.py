@@ -11,8 +11,10 @@ from mcspark.core.model.lightgbm_text import (
     keep_trees,
     map_thresholds,
     parse_trees,
+    plus_constant,
     score_threshold,
     with_feature_names,
+    without_addresses,
 )
 
 
@@ -30,6 +32,25 @@ def leaves_of_dump(node: dict, box: dict) -> list[tuple[float, dict]]:
     low, high = box.get(feature, (-np.inf, np.inf))
     left = leaves_of_dump(node["left_child"], {**box, feature: (low, min(high, threshold))})
     return left + leaves_of_dump(node["right_child"], {**box, feature: (max(low, threshold), high)})
+
+
+def test_a_constant_is_added_to_every_prediction(booster):
+    X = features(*population(500, 5, seed=1)[:2])
+    moved = lgb.Booster(model_str=plus_constant(booster.model_to_string(), -0.375))
+    np.testing.assert_allclose(moved.predict(X), booster.predict(X) - 0.375, rtol=0, atol=1e-15)
+    first, before = (
+        b.dump_model(num_iteration=1)["tree_info"][0]["tree_structure"] for b in (moved, booster)
+    )
+    assert first["internal_value"] == pytest.approx(before["internal_value"] - 0.375, abs=1e-6)
+    with pytest.raises(ValueError, match="no tree that a constant"):
+        plus_constant(keep_trees(booster.model_to_string(), 0), 1.0)
+
+
+def test_addresses_are_left_out_and_nothing_else():
+    text = (
+        "[tree_learner: data]\n[machines: 10.0.0.1:9,10.0.0.2:9]\n[local_listen_port: 9]\n[num_machines: 2]\n"
+    )
+    assert without_addresses(text) == "[tree_learner: data]\n[num_machines: 2]\n"
 
 
 def trees_and_importances(text: str) -> str:
