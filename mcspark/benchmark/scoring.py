@@ -94,7 +94,7 @@ def _booster(text: str) -> Any:
 
 
 def _additive(rows: DataFrame, model: MulticalibratorModel) -> DataFrame:
-    return with_calibrated(rows, WORKING.score, model.fitted, model.calibrator, "again")
+    return with_calibrated(rows, WORKING.score, model.scoring, "again")
 
 
 def _run(frame: DataFrame) -> None:

@@ -13,7 +13,7 @@ from mcspark.cli.text import text_table
 from mcspark.core.saved import RUN_FILE
 from mcspark.errors import ContractError
 from mcspark.identifiers import folded
-from mcspark.report.difference import Difference, Moves, Side, difference, moves_of_rows
+from mcspark.report.difference import Difference, Moves, Side, difference, moves_of_rows, segments_told
 from mcspark.report.difference_page import html, sentences, tables
 from mcspark.report.metrics_table import MetricsTable
 from mcspark.scorer import Scorer
@@ -55,7 +55,7 @@ def diff(
     """
     place = free_place(page, force=force) if page else None
     (one, at_a, notes_a), (two, at_b, notes_b) = _side(a, "A"), _side(b, "B")
-    notes = [*notes_a, *notes_b]
+    notes = [*segments_told(one.model, two.model), *notes_a, *notes_b]
     if at_a is not None and at_a == at_b and one.name != two.name:
         notes.append(f"Both have the model in {at_a}: that of the later run, if there were two.")
     moves = _moves(one, two, rows, score) if rows else None

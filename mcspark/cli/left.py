@@ -10,6 +10,7 @@ import pandas as pd
 from mcspark.cli.files import local_place
 from mcspark.errors import ContractError
 from mcspark.report.metrics_table import MetricsTable
+from mcspark.report.segments import checked_segments
 from mcspark.runtime.untrusted import read_json
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -49,3 +50,13 @@ def metrics_at(path: Any) -> MetricsTable | None:
         return MetricsTable(frame_in(place))
     except (OSError, ValueError) as error:
         raise ContractError(f"{place}: no metrics table of mcspark ({error})") from error
+
+
+def segments_at(path: Any) -> pd.DataFrame | None:
+    """The table of segments at a path; None and a ``ContractError`` as of :func:`metrics_at`."""
+    if not path or not (place := local_place(str(path))).exists():
+        return None
+    try:
+        return checked_segments(frame_in(place))
+    except (OSError, ValueError) as error:
+        raise ContractError(f"{place}: no table of segments of mcspark ({error})") from error

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcspark.cli.files import free_place, local_place, written_aside
-from mcspark.cli.left import json_object, metrics_at
+from mcspark.cli.left import json_object, metrics_at, segments_at
 from mcspark.core.model.stages import Stages
 from mcspark.core.saved import RUN_FILE
 from mcspark.errors import ContractError
@@ -56,6 +56,7 @@ def draw_again(run: str, output: str, *, force: bool = False) -> Iterator[str]:
             metrics=metrics.frame,
             configuration=manifest["configuration"],
             versions=manifest.get("versions") or {},
+            segments=segments_at((paths or {}).get("segments")),
         ),
         local_place(str(model)) if (model := (paths or {}).get("model")) else None,
     )
@@ -66,6 +67,8 @@ def draw_again(run: str, output: str, *, force: bool = False) -> Iterator[str]:
     with written_aside(place, force=force) as aside:
         aside.write_text(page, encoding="utf-8")
     yield f"The report of run {manifest['run_id']} is in {output}."
+    if (table := (paths or {}).get("segments")) and facts.segments is None:
+        yield f"Left out, the table of segments: {table} is not on this machine."
     yield from notes
 
 

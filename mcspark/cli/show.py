@@ -15,13 +15,15 @@ from mcspark.core.cells.groups import Family
 from mcspark.core.cells.readable import readable_names
 from mcspark.core.metrics.lead import ERROR_NAMES
 from mcspark.core.model.stages import Stages
-from mcspark.core.saved import saved_model
+from mcspark.core.saved import saved_model, segment_file
+from mcspark.core.segments import SegmentTable
 from mcspark.errors import ContractError
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.fit_summary import FitSummary
 from mcspark.report.facts import count, number
 from mcspark.report.metrics_table import MetricsTable
 from mcspark.report.names import families_of
+from mcspark.report.segments import checked_segments, is_segments, segment_records
 from mcspark.runtime.untrusted import read_json
 
 if TYPE_CHECKING:
@@ -60,7 +62,8 @@ def shown(path: str, groups: int = 10) -> str:
             if isinstance(plain, dict) and "calibrator" in plain:
                 return _model(plain, groups)
             return _manifest(plain)
-        return _metrics(frame_in(place), groups)
+        frame = frame_in(place)
+        return _segment_table(frame, groups) if is_segments(frame) else _metrics(frame, groups)
     except _NONE_OF_THESE as error:
         raise ContractError(f"{path}: no model, manifest or metrics table of mcspark ({error})") from error
 
@@ -70,6 +73,8 @@ def _model(plain: Any, groups: int) -> str:
     fit = FitSummary.from_dict(model.fit, model.groups.names, model.calibrator)
     names = readable_names(model.groups.families, model.groups.names)
     parts = [f"Calibrator: {model.method}, {len(names)} groups, written by mcspark {plain['mcspark']}"]
+    if model.table is not None:
+        parts.append(_segments(model.table, groups))
     if fit is not None and fit.rounds:
         parts.append(_rounds(fit))
     if fit is not None:
@@ -95,6 +100,29 @@ def _model(plain: Any, groups: int) -> str:
         )
         parts.append(f"Categories that are no group ({len(model.groups.dropped)} in all)\n{listed}")
     return "\n\n".join(parts)
+
+
+def _segments(table: SegmentTable, most: int) -> str:
+    head = f"{len(table)} segments have a calibrator of their own; what follows is of the pooled one"
+    rows = [(segment_file(number), name) for number, name in enumerate(table.names[:most])]
+    return f"{head}\n{text_table(('folder', 'segment'), rows)}"
+
+
+def _segment_table(frame: pd.DataFrame, most: int) -> str:
+    rows = [
+        (
+            row["segment"] if isinstance(row["segment"], str) else "(all others)",
+            "own" if row["own"] else "pooled", count(row["rows"]), count(row["test_rows"]),
+            *(number(row[name]) for name in ("error_before", "error_after", "noise_floor")),
+            number(row["p_value"], 3), row["worst_group"] or "–",
+        )
+        for row in segment_records(checked_segments(frame), most)
+    ]  # fmt: skip
+    head = (
+        "segment", "calibrator", "rows", "held out", "error before", "after", "noise floor", "p-value",
+        "worst group",
+    )  # fmt: skip
+    return f"Segments, farthest beyond chance first (of {len(frame)})\n{text_table(head, rows)}"
 
 
 def _rounds(fit: FitSummary) -> str:
@@ -169,6 +197,8 @@ def _manifest(plain: Any) -> str:
             "Rejected\n" + text_table(("reason", "rows"), [(k, count(n)) for k, n in reasons.items()])
         )
     parts += [f"Warning: {warning}" for warning in plain.get("warnings") or ()]
+    if isinstance(segments := plain.get("segments"), Mapping):
+        parts.append(_segments_of_run(segments))
     if metrics := plain.get("metrics"):
         parts.append(_summary(metrics, plain.get("lead") or {}, families_of(plain.get("configuration"))))
     if paths := plain.get("paths"):
@@ -180,6 +210,19 @@ def _manifest(plain: Any) -> str:
     if versions := plain.get("versions"):
         parts.append(", ".join(f"{name} {version}" for name, version in versions.items()))
     return "\n\n".join(parts)
+
+
+def _segments_of_run(told: Mapping[str, Any]) -> str:
+    """What the summary of a run says of its segments; scoring says less."""
+    line = f"Segments by {', '.join(told['by'])}: {count(told['own'])} with a calibrator of their own"
+    if "pooled" in told:
+        line += f", {count(told['pooled'])} share the pooled one"
+    if worst := told.get("worst"):
+        line += (
+            f"; farthest beyond chance is {worst['segment']}, error {number(worst['error_before'])} → "
+            f"{number(worst['error_after'])}, noise floor {number(worst['noise_floor'])}"
+        )
+    return "\n".join([line, *(f"Not met: {problem}" for problem in told.get("unmet") or ())])
 
 
 def _summary(metrics: Mapping[str, Any], lead: Mapping[str, Any], families: Sequence[Family]) -> str:

@@ -15,6 +15,7 @@ from mcspark.config.models import (
 )
 from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.secrets import redact, redact_uri
+from mcspark.config.segments import Segments
 from mcspark.config.sources import load_config
 from mcspark.config.tables import AttributeTable, Dedupe, LabelTable, Output, ScoredTable
 
@@ -37,6 +38,7 @@ __all__ = [
     "Predicate",
     "Report",
     "ScoredTable",
+    "Segments",
     "Split",
     "Tracking",
     "load_config",

@@ -15,6 +15,8 @@ from mcspark.identifiers import folded
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 
+_SUFFIXES = ("", "_candidate", "_rejected", "_metrics")
+
 REFUSED = "refused"
 """Behind the names of what the gate has refused."""
 
@@ -75,7 +77,7 @@ def _written(config: Config, *, adds_scores: bool) -> list[_Writes]:
     if config.output is not None and config.output.path:
         path = config.output.path.rstrip("/")
         kinds = ("", "_candidate", f"_{REFUSED}") if adds_scores else ("",)
-        tables = ("", "_rejected", "_metrics") if adds_scores else ("", "_metrics")
+        tables = ("", "_rejected", "_metrics", *_segments(config)) if adds_scores else ("", "_metrics")
         found.append(_Writes(("output", "path"), [f"{path}{k}{t}" for k in kinds for t in tables]))
     if config.model is not None:
         found.append(_Writes(("model", "path"), [config.model.path, refused_place(config.model.path)]))
@@ -101,12 +103,16 @@ def _same_tables(config: Config) -> list[Problem]:
     if config.output is None or not config.output.table:
         return []
     name = config.output.table
-    written = {f"{name}{suffix}".casefold() for suffix in ("", "_candidate", "_rejected", "_metrics")}
+    written = {f"{name}{suffix}".casefold() for suffix in _SUFFIXES + _segments(config)}
     return [
         Problem(("output", "table"), f"is {place}.table, or its companion is; choose another", name)
         for place, read in config.inputs.items()
         if read.table and read.table.casefold() in written
     ]
+
+
+def _segments(config: Config) -> tuple[str, ...]:
+    return ("_segments",) if config.segments is not None else ()
 
 
 def _meet(one: str, other: str) -> bool:

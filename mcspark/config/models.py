@@ -16,6 +16,7 @@ from mcspark.config.groups import Groups
 from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.secrets import redact
 from mcspark.config.section import AsTuple, Section, Seed, Written, repeated
+from mcspark.config.segments import Segments
 from mcspark.config.tables import AttributeTable, InputTable, LabelTable, Output, ScoredTable
 from mcspark.config.window import KeptCells, Learn
 from mcspark.errors import ConfigurationError
@@ -275,6 +276,10 @@ class Config(Section):
     )
     learn: Learn | None = Field(
         None, description="The partitions that calibrate learns from; null: the rows that it scores."
+    )
+    segments: Segments | None = Field(
+        None,
+        description="Parts of the rows that have a calibrator of their own; null: one calibrator for all.",
     )
     evaluation: Evaluation = Field(Evaluation(), description="What is measured.")
     output: Output | None = Field(None, description="Where the calibrated scores go.")

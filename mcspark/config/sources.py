@@ -15,6 +15,7 @@ from mcspark.config.models import Config
 from mcspark.config.name_clashes import name_clashes
 from mcspark.config.problems import Place, Problem, problems_of, raise_problems
 from mcspark.config.secrets import redact_uri
+from mcspark.config.segment_clashes import segment_problems
 from mcspark.config.window_clashes import window_problems
 from mcspark.config.yaml_text import parse_yaml
 from mcspark.errors import ConfigurationError
@@ -79,6 +80,7 @@ def load_config(
     if config is not None:
         problems.extend(name_clashes(config))
         problems.extend(window_problems(config))
+        problems.extend(segment_problems(config))
         if "output" in needs:
             problems.extend(clashes(config, adds_scores="model" in needs, file=path))
     told = [

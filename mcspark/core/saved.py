@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 from mcspark.core.calibrator import SignatureCalibrator, calibrator_from_dict
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import MAX_STAGES
+from mcspark.core.segments import Part, SegmentTable, segmented
 
 SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
@@ -24,8 +26,8 @@ _KEYS = {
     "schema_version", "mcspark", "method", "groups", "group_names", "calibrator", "columns", "trees",
     "sha256",
 }  # fmt: skip
-_LATER_KEYS = {"fit"}
-"""That models of earlier versions lack."""
+_LATER_KEYS = {"fit", "segments"}
+"""That models of earlier versions lack; no program without segments reads a model that has them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,12 @@ class SavedModel:
         Number of LightGBM texts beside it.
     fit : Any
         The record of the fit as it stands in the file, unchecked; scoring does not read it.
+    table : SegmentTable or None
+        The segments that have a calibrator of their own; this one is for all other rows then.
+    digests : tuple of str
+        Of the file of each segment's calibrator.
+    parts : tuple of SavedModel
+        The segments' calibrators, once :func:`with_parts` has read them.
     """
 
     method: str
@@ -52,6 +60,55 @@ class SavedModel:
     columns: Mapping[str, str]
     trees: int
     fit: Any
+    table: SegmentTable | None = None
+    digests: tuple[str, ...] = ()
+    parts: tuple[SavedModel, ...] = ()
+
+    @cached_property
+    def scoring(self) -> Part:
+        """What scores a row of whatever segment, and the groups that this is about."""
+        parts = [Part(part.groups, part.calibrator) for part in self.parts]
+        return segmented(self.table, Part(self.groups, self.calibrator), parts)
+
+
+def segment_file(number: int) -> str:
+    """Where the calibrator of a segment lies in the folder of its model: values make no names of files."""
+    return f"segments/{number:04d}"
+
+
+def with_parts(model: SavedModel, read: Callable[[str], Any]) -> SavedModel:
+    """The same model with its segments' calibrators.
+
+    Parameters
+    ----------
+    model : SavedModel
+    read : callable
+        The JSON form of the file of a name in the model's folder.
+
+    Raises
+    ------
+    ValueError
+        If one is not as it was written with this model.
+    """
+    if model.table is None:
+        return model
+    parts = []
+    for number, wanted in enumerate(model.digests):
+        name = f"{segment_file(number)}/model.json"
+        plain = read(name)
+        try:
+            part = saved_model(plain)
+            if plain["sha256"] != wanted:
+                raise ValueError("it was written with another model")
+            if part.table is not None or part.method != model.method:
+                raise ValueError("it is no calibrator of a segment")
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+        parts.append(part)
+    found = replace(model, parts=tuple(parts))
+    with value_errors():
+        _ = found.scoring  # they fit together
+    return found
 
 
 def digest(plain: dict[str, Any]) -> str:
@@ -104,7 +161,21 @@ def _saved_model(plain: Any) -> SavedModel:
         raise ValueError("its column names are missing")
     if not all(isinstance(v, str) and v for v in columns.values()):
         raise ValueError("its column names are not text")
-    return SavedModel(plain["method"], groups, calibrator, columns, trees, plain.get("fit"))
+    table, digests = _segments(plain.get("segments"))
+    return SavedModel(plain["method"], groups, calibrator, columns, trees, plain.get("fit"), table, digests)
+
+
+def _segments(plain: Any) -> tuple[SegmentTable | None, tuple[str, ...]]:
+    if plain is None:
+        return None, ()
+    if not isinstance(plain, dict) or set(plain) != {"table", "sha256"}:
+        raise ValueError("its segments must have exactly the keys table and sha256")
+    table, digests = SegmentTable.from_dict(plain["table"]), plain["sha256"]
+    if not isinstance(digests, list) or not all(isinstance(found, str) for found in digests):
+        raise ValueError("the checksums of its segments are no list of texts")
+    if len(digests) != len(table):
+        raise ValueError(f"it has {len(table)} segments and {len(digests)} checksums of them")
+    return table, tuple(digests)
 
 
 def _check_conditions(groups: FittedGroups) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcspark.core.model.stages import Stages
-from mcspark.core.saved import SavedModel
+from mcspark.core.saved import SavedModel, segment_file
 from mcspark.errors import ConfigurationError
 
 FORMAT, VERSION = "mcspark-calibrator", 1
@@ -13,7 +13,13 @@ _DEFINITIONS = ("bins", "divide_by", "where")
 
 
 def additive(model: SavedModel) -> Stages:
-    """The stages of a model; a ``ConfigurationError`` if it is not made of trees."""
+    """The stages of a model; a ``ConfigurationError`` if it has calibrators by segment, or no trees."""
+    if model.table is not None:
+        raise ConfigurationError(
+            f"a model with calibrators for {len(model.table)} segments cannot be exported as one; score with "
+            "`mcspark score-local` or `mcspark score`, or export the folder of one segment, such as "
+            f"{segment_file(0)} in the model's, for {model.table.names[0]}"
+        )
     if isinstance(model.calibrator, Stages):
         return model.calibrator
     raise ConfigurationError(

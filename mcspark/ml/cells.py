@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from mcspark.core.cells.cells import LEAST_TOTAL, SUMS, Cells, Role
 from mcspark.core.cells.groups import Family, FittedGroups, distinct_rows
-from mcspark.core.cells.levels import MAX_DEPTH, IntArray, ScoreBins
+from mcspark.core.cells.levels import MAX_DEPTH, FloatArray, IntArray, ScoreBins
 from mcspark.engine.choice import engine_of
 from mcspark.errors import ContractError, McsparkError
 from mcspark.ml.groups import GroupSet, category_name, signature_of, word_names
@@ -39,8 +39,9 @@ MAX_DRIVER_CELLS = 12_000_000
 
 _SUM_BITS = 60
 
-PLACE, SPREAD = "__place", "__spread"
-"""Columns of a block of cells: role times the number of bins plus bin, and a hash of the categories."""
+PLACE, SPREAD, SEGMENT = "__place", "__spread", "__segment"
+"""Columns of a block of cells: role times the number of bins plus bin, a hash of the categories, and, where
+cells are told apart by it, the segment."""
 
 _ROLES = tuple(role.name for role in Role)
 
@@ -154,24 +155,24 @@ class CellTable:
     def __init__(self, blocks: DataFrame, kinds: str, bins: ScoreBins, scale: FixedPoint) -> None:
         self.bins, self.scale = bins, scale
         self._kinds = kinds
-        self._blocks = blocks.persist(StorageLevel.DISK_ONLY)
+        self.blocks = blocks.persist(StorageLevel.DISK_ONLY)
 
     def __enter__(self) -> CellTable:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._blocks.unpersist()
+        self.blocks.unpersist()
 
     @property
     def profiles(self) -> DataFrame:
         """The categories of each family and ``weight``, an exact integer; a row of each several times."""
-        return unpacked(self._blocks, f"{self._kinds}, weight long".removeprefix(", "), _profiles)
+        return unpacked(self.blocks, f"{self._kinds}, weight long".removeprefix(", "), _profiles)
 
     @property
     def merged(self) -> DataFrame:
         """Blocks in which every cell stands once, few and large."""
-        spread = spread_out(self._blocks, _as_it_is, SPREAD)
-        return packed(by_bucket(spread, _merged, kept=True))
+        spread = spread_out(self.blocks, _as_it_is, SPREAD)
+        return packed(by_bucket(spread, merged_cells, kept=True))
 
     @property
     def kinds(self) -> str:
@@ -196,8 +197,8 @@ class CellTable:
         bins = self.bins
         while True:
             sign = partial(_signed, groups=groups, bins=self.bins, coarser=bins)
-            signed = spread_out(self._blocks, sign, SPREAD)
-            table = by_bucket(signed, _merged, kept=True).persist(StorageLevel.DISK_ONLY)
+            signed = spread_out(self.blocks, sign, SPREAD)
+            table = by_bucket(signed, merged_cells, kept=True).persist(StorageLevel.DISK_ONLY)
             try:
                 count, size = counted(table)
                 if count <= most:
@@ -216,21 +217,40 @@ class CellTable:
         data = {} if table is None else {n: table[n].to_numpy() for n in table.column_names}
         none = np.zeros(0, dtype=np.int64)
         words = np.stack([data.get(name, none) for name in word_names(groups)], axis=1)
-        signatures, signature = distinct_rows(words)
-        role, place = np.divmod(data.get(PLACE, none), bins.n_bins)
-        order = np.lexsort((place, signature, role))
-        units = dict.fromkeys(SUMS, self.scale.weight) | {"n": 1.0, "weight_sq": self.scale.weight_sq}
-        # Where nothing has a weight, every row weighs 1.
-        sums = {name: (name, units[name]) if name in data else ("n", 1.0) for name in SUMS}
-        return Cells(
-            bins,
-            groups.names,
-            groups.membership(signatures),
-            place[order],
-            signature[order],
-            role[order],
-            **{k: data.get(name, none)[order].astype(np.float64) / unit for k, (name, unit) in sums.items()},
-        )
+        return cells_of(data, words, groups, bins, self.scale)
+
+
+def cells_of(
+    data: Mapping[str, IntArray], words: IntArray, groups: FittedGroups, bins: ScoreBins, scale: FixedPoint
+) -> Cells:
+    """Cells from columns of integer sums, in an order of their own.
+
+    Parameters
+    ----------
+    data : mapping of str to ndarray
+        The place and the sums of each cell; nothing where there is none.
+    words : ndarray of int, shape (C, n_words)
+        Signature of each.
+    groups : FittedGroups
+    bins : ScoreBins
+    scale : FixedPoint
+    """
+    none = np.zeros(0, dtype=np.int64)
+    signatures, signature = distinct_rows(words)
+    role, place = np.divmod(data.get(PLACE, none), bins.n_bins)
+    order = np.lexsort((place, signature, role))
+    units = dict.fromkeys(SUMS, scale.weight) | {"n": 1.0, "weight_sq": scale.weight_sq}
+    # Where nothing has a weight, every row weighs 1.
+    sums = {name: (name, units[name]) if name in data else ("n", 1.0) for name in SUMS}
+    return Cells(
+        bins,
+        groups.names,
+        groups.membership(signatures),
+        place[order],
+        signature[order],
+        role[order],
+        **{k: data.get(name, none)[order].astype(np.float64) / unit for k, (name, unit) in sums.items()},
+    )
 
 
 def make_cells(
@@ -271,12 +291,20 @@ def make_cells(
     kinds = ", ".join(f"{name} {frame.schema[name].dataType.simpleString()}" for name in categories)
     # Spark leaves the partitions of a table that is kept as they are: after a join 200, by default.
     few = rows.coalesce(4 * engine_of(frame.sparkSession).cores())
-    blocks = to_blocks(few, partial(_summed, scale=scale))
+    blocks = to_blocks(few, partial(summed, weight=scale.weight, weight_sq=scale.weight_sq))
     return CellTable(blocks, kinds, bins, scale)
 
 
-def _summed(rows: pa.Table, scale: FixedPoint) -> pa.Table:
-    """Rows summed up to cells; each term is rounded once, and the sums are exact."""
+def summed(rows: pa.Table, weight: float | FloatArray, weight_sq: float | FloatArray) -> pa.Table:
+    """Rows summed up to cells; each term is rounded once, and the sums are exact.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        Score ``f``, label ``y``, weight ``w`` if there is one, and the columns that make a cell.
+    weight, weight_sq : float, or ndarray with a number a row
+        Units of :class:`FixedPoint`.
+    """
     f, y = rows["f"].to_numpy(), rows["y"].to_numpy()
     weighted = "w" in rows.column_names
     w = rows["w"].to_numpy() if weighted else 1.0
@@ -286,17 +314,18 @@ def _summed(rows: pa.Table, scale: FixedPoint) -> pa.Table:
     }  # fmt: skip
     if weighted:
         terms |= {"weight": w, "weight_sq": w * w}
-    units = {name: scale.weight_sq if name == "weight_sq" else scale.weight for name in terms}
+    units = {name: weight_sq if name == "weight_sq" else weight for name in terms}
     sums = {name: np.rint(term * units[name]).astype(np.int64) for name, term in terms.items()}
+    plain = (PLACE, SPREAD, SEGMENT)
     keys = {
-        name: rows[name].combine_chunks().dictionary_encode() if name not in (PLACE, SPREAD) else rows[name]
+        name: rows[name] if name in plain else rows[name].combine_chunks().dictionary_encode()
         for name in rows.column_names
         if name not in ("f", "y", "w")
     }
-    return _merged(pa.table({**keys, "n": np.ones(len(rows), dtype=np.int64), **sums}))
+    return merged_cells(pa.table({**keys, "n": np.ones(len(rows), dtype=np.int64), **sums}))
 
 
-def _merged(cells: pa.Table) -> pa.Table:
+def merged_cells(cells: pa.Table) -> pa.Table:
     """Cells of one key put together: of one place, and of one hash of all other columns but the sums."""
     cells = cells.unify_dictionaries().combine_chunks()
     place = cells[PLACE].to_numpy()
@@ -336,7 +365,7 @@ def _codes(column: pa.ChunkedArray) -> IntArray:
 def _profiles(cells: pa.Table) -> pa.Table:
     """Weight of every combination of categories."""
     _, one, other = np.unique(cells[SPREAD].to_numpy(), return_index=True, return_inverse=True)
-    names = [name for name in cells.column_names if name not in (*SUMS, SPREAD, PLACE)]
+    names = [name for name in cells.column_names if name not in (*SUMS, SPREAD, PLACE, SEGMENT)]
     weight = cells["weight" if "weight" in cells.column_names else "n"].to_numpy()
     total = np.zeros(len(one), dtype=np.int64)
     np.add.at(total, other.reshape(-1), weight)
@@ -351,11 +380,11 @@ def _signed(cells: pa.Table, groups: FittedGroups, bins: ScoreBins, coarser: Sco
     if coarser != bins:
         place = coarser.assign(bins.edges()[:-1])[place]
     columns = dict(zip(word_names(groups), words.T, strict=True))
-    columns |= {PLACE: role * coarser.n_bins + place, SPREAD: _hash(words)}
-    return _merged(pa.table({**columns, **{n: cells[n] for n in cells.column_names if n in SUMS}}))
+    columns |= {PLACE: role * coarser.n_bins + place, SPREAD: spread_of(words)}
+    return merged_cells(pa.table({**columns, **{n: cells[n] for n in cells.column_names if n in SUMS}}))
 
 
-def _hash(words: IntArray) -> IntArray:
+def spread_of(words: IntArray) -> IntArray:
     """A number of each row that is spread evenly over all integers, nearly."""
     mixed = np.zeros(len(words), dtype=np.uint64)
     for word in words.T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from mcspark.core.cells.groups import (
     FittedGroups,
     decimal_ratio,
 )
-from mcspark.core.cells.levels import IntArray
+from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
 from mcspark.ml.levels import int_array
@@ -99,7 +99,19 @@ class GroupSet:
             If a column has more than ``MAX_CATEGORIES`` distinct values, no row has any weight, no category
             is large enough to be a group, or more than ``MAX_GROUPS`` are.
         """
-        shares = _category_shares(frame, self.families, weight)
+        fitted = self.chosen(_category_shares(frame, self.families, weight))
+        if self.intersections == 2:
+            fitted = self.paired(fitted, *signature_weights(frame, fitted, weight))
+        return fitted
+
+    def chosen(self, shares: Sequence[Mapping[Category, float]]) -> FittedGroups:
+        """The groups by the share of each category of each family, without intersections.
+
+        Raises
+        ------
+        ContractError
+            As :meth:`fit` does.
+        """
         families, dropped = [], []
         for i, family in enumerate(self.families):
             seen = dict(sorted(shares[i].items(), key=lambda item: item[0]))
@@ -116,17 +128,13 @@ class GroupSet:
         fitted = FittedGroups(tuple(families), (), tuple(dropped))
         if self.families and not fitted.names:
             raise ContractError(self._no_group(shares))
-        _refuse_too_many(fitted)
-        if self.intersections == 2:
-            fitted = fitted.with_pairs(*signature_weights(frame, fitted, weight), self.min_share)
-            _refuse_too_many(fitted)
-        if twice := [name for name, n in Counter(fitted.names).items() if n > 1]:
-            raise ContractError(
-                f"two groups have the name {twice[0]!r}; rename the predicate, or one of the columns"
-            )
-        return fitted
+        return _checked(fitted)
 
-    def _no_group(self, shares: list[dict[Category, float]]) -> str:
+    def paired(self, fitted: FittedGroups, words: IntArray, weight: FloatArray) -> FittedGroups:
+        """The same groups with their intersections; see :meth:`FittedGroups.with_pairs`."""
+        return _checked(fitted.with_pairs(words, weight, self.min_share))
+
+    def _no_group(self, shares: Sequence[Mapping[Category, float]]) -> str:
         found = [
             (share, family.group_name(category))
             for family, of_family in zip(self.families, shares, strict=True)
@@ -140,13 +148,18 @@ class GroupSet:
         )
 
 
-def _refuse_too_many(groups: FittedGroups) -> None:
+def _checked(groups: FittedGroups) -> FittedGroups:
     if (count := len(groups.base_names) + len(groups.pairs)) > MAX_GROUPS:
         pairs = ", or set groups.intersections to 1" if groups.pairs else ", or leave a column out"
         raise ContractError(
             f"{'over ' if groups.pairs else ''}{count} groups; a calibrator has {MAX_GROUPS} at the most; "
             f"raise groups.min_share{pairs}"
         )
+    if twice := [name for name, n in Counter(groups.names).items() if n > 1]:
+        raise ContractError(
+            f"two groups have the name {twice[0]!r}; rename the predicate, or one of the columns"
+        )
+    return groups
 
 
 def category_name(i: int) -> str:
@@ -224,12 +237,12 @@ def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:
     for i, (family, place) in enumerate(zip(groups.families, groups.layout, strict=True)):
         if not family.categories:
             continue
-        code = F.coalesce(_place(F.col(category_name(i)), family.categories), F.lit(0)).cast("long")
+        code = F.coalesce(place_among(F.col(category_name(i)), family.categories), F.lit(0)).cast("long")
         words[place.word] = words[place.word].bitwiseOR(F.shiftleft(code, place.shift))
     return frame.withColumns(dict(zip(word_names(groups), words, strict=True)))
 
 
-def _place(category: Column, categories: tuple[Category, ...]) -> Column:
+def place_among(category: Column, categories: tuple[Category, ...]) -> Column:
     """Place among the categories from 1 on; 0 or null where it is none of them."""
     whole = [c for c in categories if isinstance(c, int)]
     if len(whole) == len(categories) and (span := max(whole) - min(whole)) < _MOST_PLACES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -17,7 +17,8 @@ from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import Stages
 from mcspark.core.saved import COLUMNS, SavedModel
-from mcspark.core.training.recipe import RecipeFit, fit_auto, fit_paper
+from mcspark.core.segments import Part, SegmentTable, segmented
+from mcspark.core.training.growing import Growing
 from mcspark.core.training.rounds import Round, check_saturation
 from mcspark.core.training.training_curve import CurvePoint, training_curve
 from mcspark.core.training.training_table import Train, TreeSettings
@@ -145,7 +146,10 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         """
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
-        fit, settings, recipe = self._fitted(cells, train)
+        fit, settings, recipe = self.growing.fit(
+            cells, train, told=lambda number, found: tell(_words(number, found), lasting=True),
+            tried=lambda candidate: tell(candidate.words, lasting=True),
+        )  # fmt: skip
         if not fit.stages.stages:
             log.warning(
                 "nothing was gained on held-out rows: the score ships as it is", rounds=len(fit.rounds)
@@ -167,18 +171,11 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
             log.warning(warning)
         return self._copyValues(model)
 
-    def _fitted(self, cells: Cells, train: Train) -> RecipeFit:
-        def told(number: int, found: Round) -> None:
-            tell(_words(number, found), lasting=True)
-
-        if self.getOrDefault("recipe") == "auto":
-            given = {name for name, param in SEARCHED_PARAMS.items() if self.isSet(param)}
-            return fit_auto(
-                cells, self.settings, train, self._rounds(), given=given,
-                search=getattr(train, "search", None), told=told,
-                tried=lambda candidate: tell(candidate.words, lasting=True),
-            )  # fmt: skip
-        return fit_paper(cells, self.settings, train, self._rounds(), told)
+    @property
+    def growing(self) -> Growing:
+        """How the trees are grown."""
+        given = frozenset(name for name, param in SEARCHED_PARAMS.items() if self.isSet(param))
+        return Growing(self.getOrDefault("recipe"), self.settings, self._rounds(), given)
 
     @property
     def grids(self) -> tuple[int, ...]:
@@ -244,23 +241,61 @@ class MulticalibratorModel(TreeParams, Model):
         self.texts = texts
         self.summary: FitSummary | None = None
         """What the fit did, of a fitted or a loaded model."""
+        self.table: SegmentTable | None = None
+        """The segments with a calibrator of their own; this one is for all other rows then."""
+        self.parts: tuple[MulticalibratorModel, ...] = ()
+        """The calibrators of these segments."""
+
+    def with_segments(
+        self, table: SegmentTable, parts: Sequence[MulticalibratorModel]
+    ) -> MulticalibratorModel:
+        """The same model, with calibrators for some segments of the rows.
+
+        Parameters
+        ----------
+        table : SegmentTable
+        parts : sequence of MulticalibratorModel
+            One a segment, for groups of the same definitions.
+
+        Raises
+        ------
+        ValueError
+            If they do not fit together.
+        """
+        model: MulticalibratorModel = self.copy()
+        model.table, model.parts = table if len(table) else None, tuple(parts)
+        _ = model.scoring
+        return model
+
+    @property
+    def scoring(self) -> Part:
+        """What scores a row of whatever segment, and the groups that this is about."""
+        parts = [Part(part.fitted, part.calibrator) for part in self.parts]
+        return segmented(self.table, Part(self.fitted, self.calibrator), parts)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        missing = [c for c in self.fitted.columns if c.lower() not in {n.lower() for n in dataset.columns}]
+        scoring = self.scoring
+        missing = [c for c in scoring.groups.columns if c.lower() not in {n.lower() for n in dataset.columns}]
         if missing:
             raise ContractError(
                 f"the table lacks the group column(s) {missing} that the model was fitted with"
             )
         frame = working_columns(dataset, self._columns(), labelled=False)
-        frame = with_categories(frame, self.fitted.families)
+        frame = with_categories(frame, scoring.groups.families)
         name = self.getOrDefault("predictionCol")
-        scored = with_calibrated(frame, WORKING.score, self.fitted, self.calibrator, name)
+        scored = with_calibrated(frame, WORKING.score, scoring, name)
         return scored.drop(*(set(scored.columns) - {*dataset.columns, name}))
 
     @property
     def stages(self) -> Stages | None:
         """The stages of a calibrator made of trees."""
         return self.calibrator if isinstance(self.calibrator, Stages) else None
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change a score at all."""
+        every = (self, *self.parts)
+        return any(model.stages is None or bool(model.stages.stages) for model in every)
 
     def curves(self) -> pd.DataFrame:
         """What the calibrator adds across the score range: of every row, and of the members of each group.
@@ -301,9 +336,15 @@ class MulticalibratorModel(TreeParams, Model):
         if len(rows) > MOST_EXPLAINED:
             raise ContractError(f"over {MOST_EXPLAINED} rows to explain; choose those that you ask about")
         columns = {name: self.getOrDefault(name) for name in COLUMNS}
-        scorer = Scorer(SavedModel(self.method, self.fitted, self.calibrator, columns, 0, None))
+        scorer = Scorer(self._saved(columns))
         steps = [{"row": i, **step} for i, one in enumerate(scorer.explain(rows)) for step in one.rows()]
         return pd.DataFrame(steps, columns=["row", "stage", "link", "kind", "name", "value"])
+
+    def _saved(self, columns: Mapping[str, str]) -> SavedModel:
+        parts = tuple(part._saved(columns) for part in self.parts)
+        return SavedModel(
+            self.method, self.fitted, self.calibrator, columns, 0, None, table=self.table, parts=parts
+        )
 
     def training_curve(self) -> pd.DataFrame:
         """Loss of the fitting and the early-stopping rows as trees were added.

@@ -16,7 +16,17 @@ from pyspark.sql import SparkSession
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import Stages
-from mcspark.core.saved import COLUMNS, MAX_BYTES, SCHEMA_VERSION, digest, saved_model
+from mcspark.core.saved import (
+    COLUMNS,
+    MAX_BYTES,
+    SCHEMA_VERSION,
+    SavedModel,
+    digest,
+    saved_model,
+    segment_file,
+    with_parts,
+)
+from mcspark.core.segments import SegmentTable
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.fit_summary import FitSummary
 from mcspark.runtime.files import Files, beside, leaf
@@ -40,6 +50,8 @@ class Savable(Protocol):
     method: str
     texts: tuple[str, ...]
     summary: FitSummary | None
+    table: SegmentTable | None
+    parts: tuple[Any, ...]
 
     def __init__(
         self, fitted: FittedGroups, calibrator: SignatureCalibrator, method: str = "trees"
@@ -99,12 +111,30 @@ class CalibratorWriter:
         """Write the files of the model to a new folder, as they stand; for callers that publish it."""
         spark = SparkSession.active()
         files = Files(spark, folder)
-        for i, text in enumerate(self._model.texts):
-            files.write_text(f"{folder}/trees_{i}.txt", text)
+        digests = []
+        for number, part in enumerate(self._model.parts):
+            digests.append(_write_texts(files, f"{folder}/{segment_file(number)}", part))
         if self._model.stages is not None:
-            for name, table in _tables(self._model.stages).items():
-                spark.createDataFrame(table, _SCHEMAS[name]).coalesce(1).write.parquet(f"{folder}/{name}")
-        files.write_text(f"{folder}/model.json", _checked_text(self._model))
+            _write_tables(spark, folder, _tables(self._model.stages))
+        if self._model.parts:
+            parts = [_tables(part.stages) for part in self._model.parts]
+            _write_tables(spark, f"{folder}/segments", _by_segment(parts), "segment long")
+        _write_texts(files, folder, self._model, tuple(digests))
+
+
+def _write_texts(files: Files, folder: str, model: Savable, digests: tuple[str, ...] = ()) -> str:
+    """Write one calibrator without its tables; returns the checksum of its file."""
+    for i, text in enumerate(model.texts):
+        files.write_text(f"{folder}/trees_{i}.txt", text)
+    plain = _plain(model, digests)
+    files.write_text(f"{folder}/model.json", _checked_text(type(model), plain))
+    return str(plain["sha256"])
+
+
+def _write_tables(spark: SparkSession, folder: str, tables: dict[str, pd.DataFrame], more: str = "") -> None:
+    for name, table in tables.items():
+        schema = ", ".join(filter(None, (_SCHEMAS[name], more)))
+        spark.createDataFrame(table, schema).coalesce(1).write.parquet(f"{folder}/{name}")
 
 
 class CalibratorReader(Generic[M]):
@@ -121,24 +151,30 @@ class CalibratorReader(Generic[M]):
         ContractError
             If there is none, or it is truncated, edited, too large or of another version.
         """
-        name = f"{path}/model.json"
         files = Files(SparkSession.active(), path)
+
+        def read(name: str) -> Any:
+            try:
+                text = files.read_text(f"{path}/{name}", limit=MAX_BYTES)
+            except (OSError, ValueError) as error:
+                raise ContractError(
+                    f"{path}/{name}: no readable model ({error}); write it again with calibrate"
+                ) from error
+            return read_json(text)
+
         try:
-            text = files.read_text(name, limit=MAX_BYTES)
-        except (OSError, ValueError) as error:
-            raise ContractError(
-                f"{name}: no readable model ({error}); write it again with calibrate"
-            ) from error
-        try:
-            model = model_from_text(self._cls, text)
+            model = _model(self._cls, with_parts(saved_model(read("model.json")), read))
         except ValueError as error:
-            raise ContractError(f"{name}: not a model of this program ({error})") from error
-        model.texts = _texts(files, path, len(model.stages.stages) if model.stages else 0)
+            raise ContractError(f"{path}/model.json: not a model of this program ({error})") from error
+        for number, part in enumerate(model.parts):
+            part.texts = _texts(files, f"{path}/{segment_file(number)}", part)
+        model.texts = _texts(files, path, model)
         return model
 
 
-def _texts(files: Files, path: str, count: int) -> tuple[str, ...]:
+def _texts(files: Files, path: str, model: Savable) -> tuple[str, ...]:
     """The LightGBM texts beside the model, all or none, kept to be saved with it again."""
+    count = len(model.stages.stages) if model.stages else 0
     try:
         return tuple(files.read_text(f"{path}/trees_{i}.txt", limit=MAX_BYTES) for i in range(count))
     except (OSError, ValueError) as error:
@@ -146,7 +182,7 @@ def _texts(files: Files, path: str, count: int) -> tuple[str, ...]:
         return ()
 
 
-def _plain(model: Savable) -> dict[str, Any]:
+def _plain(model: Savable, digests: tuple[str, ...] = ()) -> dict[str, Any]:
     plain = {
         "schema_version": SCHEMA_VERSION,
         "mcspark": _own_version(),
@@ -158,10 +194,12 @@ def _plain(model: Savable) -> dict[str, Any]:
         "trees": len(model.texts),
         "fit": None if model.summary is None else model.summary.to_dict(),
     }
+    if model.table is not None:
+        plain["segments"] = {"table": model.table.to_dict(), "sha256": list(digests)}
     return {**plain, "sha256": digest(plain)}
 
 
-def _checked_text(model: Savable) -> str:
+def _checked_text(kind: type[Savable], plain: dict[str, Any]) -> str:
     """The text of ``model.json``, read once as it will be read: what cannot be read is not published.
 
     Raises
@@ -169,14 +207,14 @@ def _checked_text(model: Savable) -> str:
     ContractError
         If the model is larger than what is read.
     """
-    text = json.dumps(_plain(model))
+    text = json.dumps(plain)
     if len(text) > MAX_BYTES:  # as it is ASCII
         raise ContractError(
             f"the model takes {len(text) / 2**20:.0f} MiB, and {MAX_BYTES // 2**20} are read; use fewer "
             "groups (raise groups.min_share), or fewer calibrator.rounds"
         )
     try:
-        model_from_text(type(model), text)
+        model_from_text(kind, text)
     except ValueError as error:
         raise ContractError(f"the model cannot be read again ({error}); use fewer groups") from error
     return text
@@ -201,10 +239,14 @@ def model_from_plain(cls: type[M], plain: Any) -> M:
     ValueError
         If anything is not as it was written.
     """
-    saved = saved_model(plain)
+    return _model(cls, saved_model(plain))
+
+
+def _model(cls: type[M], saved: SavedModel) -> M:
     model = cls(saved.groups, saved.calibrator, method=saved.method)
     model._set(**saved.columns)
     model.summary = FitSummary.from_dict(saved.fit, saved.groups.names, saved.calibrator)
+    model.table, model.parts = saved.table, tuple(_model(cls, part) for part in saved.parts)
     return model
 
 
@@ -221,6 +263,15 @@ def _tables(stages: Stages) -> dict[str, pd.DataFrame]:
     return {
         name: pd.concat(parts, ignore_index=True) for name, parts in tables.items() if sum(map(len, parts))
     }
+
+
+def _by_segment(parts: list[dict[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
+    """The tables of all segments, by their numbers."""
+    found = {
+        name: [tables[name].assign(segment=number) for number, tables in enumerate(parts) if name in tables]
+        for name in _SCHEMAS
+    }
+    return {name: pd.concat(some, ignore_index=True) for name, some in found.items() if some}
 
 
 def _own_version() -> str:

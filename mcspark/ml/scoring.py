@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
-from mcspark.core.calibrator import SignatureCalibrator
-from mcspark.core.cells.groups import FittedGroups, distinct_rows
+from mcspark.core.cells.groups import distinct_rows
+from mcspark.core.segments import Part
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.runtime.archives import quick_to_follow
 from mcspark.runtime.batches import gathered
@@ -25,9 +25,7 @@ Batch = tuple["pd.Series[float]", ...]
 """The score, then the words of the signature."""
 
 
-def with_calibrated(
-    frame: DataFrame, score: str, groups: FittedGroups, calibrator: SignatureCalibrator, name: str
-) -> DataFrame:
+def with_calibrated(frame: DataFrame, score: str, scoring: Part, name: str) -> DataFrame:
     """Add the calibrated score of rows that carry category columns.
 
     Parameters
@@ -35,20 +33,22 @@ def with_calibrated(
     frame : DataFrame
     score : str
         Double in [0, 1].
-    groups : FittedGroups
-    calibrator : SignatureCalibrator
+    scoring : Part
+        A calibrator, and the groups that it is about.
     name : str
         Column to add: double in [0, 1].
     """
-    words = word_names(groups)
+    words = word_names(scoring.groups)
     return (
-        with_signature(frame, groups)
-        .withColumn(name, _calibrated(groups, calibrator)(F.col(score), *map(F.col, words)))
+        with_signature(frame, scoring.groups)
+        .withColumn(name, _calibrated(scoring)(F.col(score), *map(F.col, words)))
         .drop(*words)
     )
 
 
-def _calibrated(groups: FittedGroups, calibrator: SignatureCalibrator) -> Callable[..., Column]:
+def _calibrated(scoring: Part) -> Callable[..., Column]:
+    groups, calibrator = scoring.groups, scoring.calibrator
+
     def score_batches(batches: Iterable[Batch]) -> Iterator[pd.Series[float]]:
         for some in gathered(batches, ROWS_AT_ONCE, lambda batch: len(batch[0])):
             columns = _joined(some)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config import Config
 from mcspark.core.baselines.method import calibrated_cells
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
+from mcspark.core.metrics.metrics import Metrics
 from mcspark.core.training.training_table import Train
 from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
@@ -24,8 +27,9 @@ from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.row_training import RowTrainer
 from mcspark.ml.scoring import with_calibrated
+from mcspark.ml.segment_fits import Segments
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.gate import refusal, unmet
+from mcspark.pipelines.gate import refusal, unmet, unmet_by_segment
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
 from mcspark.pipelines.partitions import Partitions
@@ -34,13 +38,22 @@ from mcspark.pipelines.publishing import (
     claim,
     finish_run,
     publish_empty,
-    stage_metrics,
+    stage_measured,
     stage_model,
     stage_tables,
 )
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.refused import keep_refused
 from mcspark.pipelines.run import Run
+from mcspark.pipelines.segments import (
+    SegmentResult,
+    carried,
+    cells_after,
+    fit_segments,
+    measure_segments,
+    segments_summary,
+    trained_as,
+)
 from mcspark.pipelines.summary import calibrated_summary
 from mcspark.pipelines.window import Learning
 from mcspark.pipelines.workspace import Workspace
@@ -50,7 +63,7 @@ from mcspark.runtime.columns import column
 
 def engine(config: Config) -> str | None:
     """What is to train trees; None for the baselines, which have none."""
-    c = config.calibrator
+    c = trained_as(config)
     return c.engine if c.method == "trees" else None
 
 
@@ -77,7 +90,8 @@ def calibrate(run: Run) -> dict[str, Any]:
         window = Partitions(config) if config.cells else None
         # Of a partition that is too young to learn from nobody expects labels.
         due = window is None or window.name in window.window
-        inputs = read_inputs(run, plan.families, plan.columns, needs_label=True, labels_due=due)
+        families, columns, _ = carried(config, plan)
+        inputs = read_inputs(run, families, columns, needs_label=True, labels_due=due)
         with run.stage("join", "join the attributes") as told:
             inputs = inputs.with_frame(workspace.keep(inputs.ordered().frame, "joined"))
             told["rows"] = inputs.report.accepted
@@ -94,34 +108,58 @@ def calibrate(run: Run) -> dict[str, Any]:
         else:
             cells, groups = learned.cells, learned.groups
         model = _fit(run, inputs, cells, groups)
-        with run.stage("measure", "measure before and after") as told:
-            if learned is None or config.learn is None:
-                given, calibrated = cells.of_role(Role.test), _cells_after(run, inputs, model)
-            else:
-                given = learned.test
-                calibrated = calibrated_cells(model.calibrator, given, measuring_bins(run))
-                inputs = learned.with_roles(inputs)
-            lead = told_lead(run, given, calibrated)
-            before = measured(run, given, lead=lead)
-            after = measured(run, calibrated, intervals=True, lead=lead)
-            told["rows"] = after.rows
-        told_learned = learned.summary() if learned else None
-        changes = model.stages is None or bool(model.stages.stages)
-        if problems := unmet(config.gate, before, after, changes=changes):
-            kept = keep_refused(run, inputs, model, {"before": before, "after": after}, told_learned)
-            raise refusal(problems, kept)
+        segments = fit_segments(run, inputs, plan, cells, groups) if config.segments else None
+        if segments is not None:
+            model = segments.model(model)
+        test = cells.of_role(Role.test) if learned is None or config.learn is None else learned.test
+        metrics, results = _measured(run, inputs, model, test, segments)
+        if learned is not None and config.learn is not None:
+            inputs = learned.with_roles(inputs)
+        more: dict[str, Any] = {"learned": learned.summary()} if learned else {}
+        problems = unmet(config.gate, metrics["before"], metrics["after"], changes=model.changes)
+        if segments is not None:
+            failed = unmet_by_segment(config, results)
+            more["segments"] = segments_summary(config, segments, results, failed)
+            problems += failed
+        if problems:
+            raise refusal(problems, keep_refused(run, inputs, model, metrics, more, results))
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
-            scored = with_calibrated(
-                inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
-            )
+            scored = with_calibrated(inputs.accepted, WORKING.score, model.scoring, CALIBRATED)
             paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
-            paths["metrics"] = stage_metrics(run, publication, target, {"before": before, "after": after})
+            paths |= stage_measured(run, publication, target, metrics, results)
             stage_model(run, publication, target, config.model.path, model, paths["metrics"])
         paths["model"] = config.model.path
-        summary = calibrated_summary(run, inputs, model, before, after, paths, told_learned)
-        both = {"before": before, "after": after}
-        return finish_run(run, publication, target, summary, both, model, lease=lease)
+        summary = calibrated_summary(run, inputs, model, metrics, paths, more)
+        return finish_run(run, publication, target, summary, metrics, model, segments=results, lease=lease)
+
+
+def _measured(
+    run: Run,
+    inputs: Inputs,
+    model: MulticalibratorModel,
+    given: Cells,
+    segments: Segments | None,
+) -> tuple[dict[str, Metrics], list[SegmentResult]]:
+    """The metrics of the held-out rows before and after, and those of each segment."""
+    with run.stage("measure", "measure before and after") as told, ExitStack() as stack:
+        by_segment = None
+        if segments is not None:
+            scored = _scored_test(inputs, model)
+            by_segment = stack.enter_context(cells_after(run, inputs, scored, CALIBRATED, segments))
+            calibrated = by_segment.every.collect(model.fitted)
+        elif run.config.learn is None:
+            calibrated = _cells_after(run, inputs, model)
+        else:
+            calibrated = calibrated_cells(model.calibrator, given, measuring_bins(run))
+        lead = told_lead(run, given, calibrated)
+        before = measured(run, given, lead=lead)
+        after = measured(run, calibrated, intervals=True, lead=lead)
+        told["rows"] = after.rows
+        results = []
+        if segments is not None and by_segment is not None:
+            results = measure_segments(run, inputs, segments, by_segment, lead)
+    return {"before": before, "after": after}, results
 
 
 def _check_learner(run: Run) -> None:
@@ -146,7 +184,7 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, FittedGroup
 def _fit(run: Run, inputs: Inputs, cells: Cells, groups: FittedGroups) -> MulticalibratorModel:
     calibrator = run.config.calibrator
     with run.stage("fit", f"learn the calibrator ({calibrator.method})"):
-        estimator = estimator_of(calibrator)
+        estimator = estimator_of(trained_as(run.config))
         if isinstance(estimator, Baseline):
             return estimator.fit_cells(cells, groups)
         trainer = estimator.trainer(run.spark)
@@ -159,9 +197,13 @@ def _fit(run: Run, inputs: Inputs, cells: Cells, groups: FittedGroups) -> Multic
 
 def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel) -> Cells:
     """Cells of the calibrated score of the test rows: rows of one cell may end up in different levels."""
-    test = inputs.labelled.where(column(str(WORKING.split)) == F.lit(Role.test.name))
-    scored = with_calibrated(test, WORKING.score, model.fitted, model.calibrator, CALIBRATED)
+    scored = _scored_test(inputs, model)
     names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
     bins = measuring_bins(run)
     with make_cells(scored, names, model.fitted.families, bins, inputs.scale) as table:
         return table.collect(model.fitted)
+
+
+def _scored_test(inputs: Inputs, model: MulticalibratorModel) -> DataFrame:
+    test = inputs.labelled.where(column(str(WORKING.split)) == F.lit(Role.test.name))
+    return with_calibrated(test, WORKING.score, model.scoring, CALIBRATED)

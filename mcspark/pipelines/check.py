@@ -14,6 +14,7 @@ from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.schemas import read_schemas
+from mcspark.pipelines.segments import carried
 
 
 def check(job: str) -> Callable[[Run], dict[str, Any]]:
@@ -28,8 +29,10 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
     def body(run: Run) -> dict[str, Any]:
         config = run.config
         if job == "score":
-            fitted = MulticalibratorModel.load(required(config.model, "model").path).fitted
+            fitted = MulticalibratorModel.load(required(config.model, "model").path).scoring.groups
             families, columns = fitted.families, fitted.columns
+        elif job == "calibrate":
+            families, columns, _ = carried(config, GroupSet.from_config(config.groups))
         else:
             plan = GroupSet.from_config(config.groups)
             families, columns = plan.families, tuple(plan.columns)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
 
-from mcspark.config import Gate
+from mcspark.config import Config, Gate
 from mcspark.core.metrics.metrics import Metrics
 from mcspark.core.metrics.noise import QUANTILES
 from mcspark.errors import GateError
+from mcspark.pipelines.segments import SegmentResult
+
+_FARTHEST, _BEYOND = NormalDist(), 1 - QUANTILES[-1]
 
 
-def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True) -> list[str]:
+def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True, among: int = 1) -> list[str]:
     """What a calibrated score fails of the gate; empty if it may be published.
 
     ``max_mc_error`` refuses an MC error above the limit on any evaluation grid, ``groups`` one of a single
@@ -21,8 +25,11 @@ def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True) 
     the MA error of the score itself, for a grid cannot tell scores apart that are all in one of its levels; a
     grid that is blind so is called that.
 
-    What cannot be measured is not met. Only a calibrator that ``changes`` no score makes none worse.
+    What cannot be measured is not met. Only a calibrator that ``changes`` no score makes none worse. Of
+    calibrators of which so many are judged ``among`` one another some look worse by chance: chance reaches
+    farther then, as a normal distribution would with one such error in as many.
     """
+    farther = _FARTHEST.inv_cdf(1 - _BEYOND / among) / _FARTHEST.inv_cdf(1 - _BEYOND)
     blind: dict[int | None, str] = {
         full.m: f", blind to these scores ({full.words()})," for full in before.lead.blind
     }
@@ -38,6 +45,7 @@ def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True) 
             if gate.max_mc_error is not None and error > gate.max_mc_error:
                 problems.append(f"{name} is above gate.max_mc_error {gate.max_mc_error:g}")
         chance = floor.quantiles.get(QUANTILES[-1], 0.0)
+        chance += (chance - (floor.expected or 0.0)) * (farther - 1)
         moves = chance - (floor.expected or 0.0)
         if gate.must_improve and error > chance and error - old > moves:
             problems.append(
@@ -56,6 +64,18 @@ def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True) 
     if asked and reason:
         problems.append(f"{' and '.join(f'gate.{name}' for name in asked)} cannot be measured: {reason}")
     return problems
+
+
+def unmet_by_segment(config: Config, results: Sequence[SegmentResult]) -> list[str]:
+    """What segments with a calibrator of their own fail: ``segments.max_mc_error``, and ``must_improve``."""
+    own = [result for result in results if result.own]
+    limit = config.segments.max_mc_error if config.segments else None
+    asked = Gate(max_mc_error=limit, must_improve=config.gate.must_improve)
+    problems = []
+    for result in own:
+        found = unmet(asked, result.before, result.after, changes=bool(result.trees), among=len(own))
+        problems += [f"segment {result.name}: {problem}" for problem in found]
+    return [problem.replace("gate.max_mc_error", "segments.max_mc_error") for problem in problems]
 
 
 def _unmet_by(name: str, most: float, after: Metrics) -> Iterator[str]:

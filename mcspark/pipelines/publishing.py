@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from mcspark.config import redact
 from mcspark.core.metrics.metrics import Metrics
@@ -23,6 +31,7 @@ from mcspark.pipelines.inputs import Inputs, output_columns
 from mcspark.pipelines.record import stage_manifest
 from mcspark.pipelines.reporting import claim_report, stage_report
 from mcspark.pipelines.run import Run
+from mcspark.pipelines.segments import SegmentResult, segment_rows
 from mcspark.pipelines.summary import empty_summary
 from mcspark.report.metrics_table import metric_rows
 from mcspark.runtime.files import Files
@@ -40,6 +49,22 @@ METRICS_SCHEMA = StructType([
     StructField("level", LongType()),
 ])  # fmt: skip
 """Columns of the metrics table; the run is its partition ``run_id``."""
+
+
+SEGMENTS_SCHEMA = StructType([
+    StructField("number", LongType()),
+    StructField("segment", StringType()),
+    StructField("values", ArrayType(StringType())),
+    StructField("own", BooleanType()),
+    StructField("reason", StringType()),
+    *(StructField(name, LongType()) for name in ("rows", "test_rows", "groups", "trees", "levels")),
+    StructField("worst_group", StringType()),
+    *(StructField(name, DoubleType()) for name in (
+        "error_before", "error_after", "noise_floor", "noise_floor_high", "p_value", "beyond_chance",
+        "loss_before", "loss_after",
+    )),
+])  # fmt: skip
+"""Columns of the table of segments, farthest beyond chance first; the run is its partition ``run_id``."""
 
 
 def claim(
@@ -60,7 +85,9 @@ def claim(
     _refuse_inputs(run, target, model)
     publication.claim(target, "output")
     publication.claim(target.beside("rejected"), "rejected")
-    publication.claim(_metrics(target, run.run_id), "metrics")
+    publication.claim(_of_run(target, "metrics", run.run_id), "metrics")
+    if run.config.segments is not None and model is not None:
+        publication.claim(_of_run(target, "segments", run.run_id), "segments")
     if model is not None:
         publication.claim_folder(model, MODEL)
     if report is not None:
@@ -69,7 +96,7 @@ def claim(
 
 def _refuse_inputs(run: Run, target: Target, model: str | None) -> None:
     """Refuse to write over an input, by the names that the file systems and the catalog have for them."""
-    tables = [target, target.beside("rejected"), target.beside("metrics")]
+    tables = [target, *map(target.beside, ("rejected", "metrics", "segments"))]
     written = [_qualified(run, path) for path in (*(t.path for t in tables), model) if path]
     for table in run.config.inputs.values():
         path = table.path or described(run.spark, str(table.table)).get("Location")
@@ -101,9 +128,25 @@ def stage_tables(
 def stage_metrics(run: Run, publication: Publication, target: Target, measured: Mapping[str, Metrics]) -> str:
     """Write one row a metric, group and grid aside, as the run's own partition; returns its path."""
     rows = list(metric_rows(measured))
-    place = _metrics(target, run.run_id)
+    place = _of_run(target, "metrics", run.run_id)
     frame = run.spark.createDataFrame(rows, METRICS_SCHEMA)
     return publication.stage(place, frame, rows=len(rows), kind="metrics")
+
+
+def stage_measured(
+    run: Run,
+    publication: Publication,
+    target: Target,
+    measured: Mapping[str, Metrics],
+    segments: Sequence[SegmentResult] = (),
+) -> dict[str, str]:
+    """Write the metrics aside and, where there are any, the table of segments; returns their paths."""
+    paths = {"metrics": stage_metrics(run, publication, target, measured)}
+    if segments:
+        place, rows = _of_run(target, "segments", run.run_id), segment_rows(segments)
+        frame = run.spark.createDataFrame(rows, SEGMENTS_SCHEMA)
+        paths["segments"] = publication.stage(place, frame, rows=len(rows), kind="segments")
+    return paths
 
 
 def stage_model(
@@ -119,8 +162,8 @@ def stage_model(
     publication.stage_folder(path, write)
 
 
-def _metrics(target: Target, run_id: str) -> Target:
-    return target.beside("metrics").with_partition({"run_id": run_id})
+def _of_run(target: Target, what: str, run_id: str) -> Target:
+    return target.beside(what).with_partition({"run_id": run_id})
 
 
 def finish_run(
@@ -131,6 +174,7 @@ def finish_run(
     measured: Mapping[str, Metrics] | None = None,
     model: MulticalibratorModel | None = None,
     *,
+    segments: Sequence[SegmentResult] = (),
     report: str | None = None,
     lease: Lease | None = None,
 ) -> dict[str, Any]:
@@ -149,6 +193,8 @@ def finish_run(
         ``before`` and, of a calibration, ``after``; without it there is no report.
     model : MulticalibratorModel, optional
         The calibrator that was fitted.
+    segments : sequence of SegmentResult
+        What became of each, of a calibration by segment.
     report : str, optional
         The page of the report, where it is not the configuration's.
     lease : Lease, optional
@@ -162,7 +208,7 @@ def finish_run(
     if measured and run.config.report is not None:
         with run.stage("report", "write the report"):
             page = report or run.config.report.path
-            stage_report(run, publication, summary, measured, model, page=page)
+            stage_report(run, publication, summary, measured, model, segments, page=page)
         summary = {**summary, "paths": {**summary["paths"], "report": page}}
     path = stage_manifest(run, publication, target.leaf, summary)
     with run.stage("publish", "put everything in its place"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -20,12 +20,13 @@ from mcspark.pipelines.publishing import (
     CALIBRATED,
     claim,
     finish_run,
-    stage_metrics,
+    stage_measured,
     stage_model,
     stage_tables,
 )
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.run import Run
+from mcspark.pipelines.segments import SegmentResult
 from mcspark.pipelines.summary import calibrated_summary
 
 log = structlog.get_logger(__name__)
@@ -36,7 +37,8 @@ def keep_refused(
     inputs: Inputs,
     model: MulticalibratorModel,
     measured: Mapping[str, Metrics],
-    learned: dict[str, Any] | None = None,
+    told: Mapping[str, Any],
+    segments: Sequence[SegmentResult] = (),
 ) -> dict[str, str]:
     """Write everything that would have been published beside its place, with ``_refused`` behind the name.
 
@@ -52,18 +54,15 @@ def keep_refused(
         ):
             claim(run, publication, target, place, page)
             with run.stage("refused", "keep the refused candidate aside"):
-                scored = with_calibrated(
-                    inputs.accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
-                )
+                scored = with_calibrated(inputs.accepted, WORKING.score, model.scoring, CALIBRATED)
                 paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
-                paths["metrics"] = stage_metrics(run, publication, target, measured)
+                paths |= stage_measured(run, publication, target, measured, segments)
                 stage_model(run, publication, target, place, model, paths["metrics"])
                 paths["model"] = place
-            before, after = measured["before"], measured["after"]
-            summary = calibrated_summary(run, inputs, model, before, after, paths, learned)
+            summary = calibrated_summary(run, inputs, model, measured, paths, told)
             finished = finish_run(
                 run, publication, target, {**summary, "status": "gate"}, measured, model,
-                report=page, lease=lease,
+                segments=segments, report=page, lease=lease,
             )  # fmt: skip
     except McsparkError as error:
         log.warning("the refused candidate could not be kept", reason=str(error))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import pandas as pd
 
 from mcspark.config import redact
 from mcspark.config.clashes import card_of
@@ -15,6 +17,7 @@ from mcspark.data.publishing.sink import Publication
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.run import Run
+from mcspark.pipelines.segments import SegmentResult, segment_row
 from mcspark.report.card import card
 from mcspark.report.facts import RunFacts
 from mcspark.report.metrics_table import metrics_frame
@@ -40,11 +43,12 @@ def stage_report(
     summary: Mapping[str, Any],
     measured: Mapping[str, Metrics],
     model: MulticalibratorModel | None = None,
+    segments: Sequence[SegmentResult] = (),
     *,
     page: str,
 ) -> str:
     """Write the page, and the model card in Markdown beside it, aside; returns the path of the page."""
-    facts = run_facts(run, summary, measured, model)
+    facts = run_facts(run, summary, measured, model, segments)
     publication.stage_text(page, render(facts), PAGE)
     publication.stage_text(card_of(page), card(facts), CARD)
     return page
@@ -55,10 +59,14 @@ def run_facts(
     summary: Mapping[str, Any],
     measured: Mapping[str, Metrics],
     model: MulticalibratorModel | None = None,
+    segments: Sequence[SegmentResult] = (),
 ) -> RunFacts:
     """All that a report says about this run."""
     families = GroupSet.from_config(run.config.groups).families
     facts = _facts(run, summary, measured, model)
+    if segments:
+        rows = [segment_row(number, result) for number, result in enumerate(segments)]
+        facts = replace(facts, segments=pd.DataFrame(rows))
     return with_names(facts, families)
 
 

@@ -42,8 +42,8 @@ def score(run: Run) -> dict[str, Any]:
         claim(run, publication, target)
         with run.stage("model", "load the model"):
             model = stored_model(run.spark, config.model.path, run.run_id)
-        families = model.fitted.families
-        inputs = read_inputs(run, families, model.fitted.columns, needs_label=False)
+        scoring = model.scoring
+        inputs = read_inputs(run, scoring.groups.families, scoring.groups.columns, needs_label=False)
         inputs.refuse_unmatched()
         if not inputs.n_accepted:
             return publish_empty(run, target, inputs, lease, publication)
@@ -53,9 +53,7 @@ def score(run: Run) -> dict[str, Any]:
                 log.warning("categories that the model has never seen count as no group", **unseen)
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
-            scored = with_calibrated(
-                inputs.ordered().accepted, WORKING.score, model.fitted, model.calibrator, CALIBRATED
-            )
+            scored = with_calibrated(inputs.ordered().accepted, WORKING.score, scoring, CALIBRATED)
             paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
         paths["model"] = config.model.path
         summary = scored_summary(run, inputs, model, unseen, paths)

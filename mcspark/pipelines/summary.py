@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,16 +20,15 @@ def calibrated_summary(
     run: Run,
     inputs: Inputs,
     model: MulticalibratorModel,
-    before: Metrics,
-    after: Metrics,
+    measured: Mapping[str, Metrics],
     paths: dict[str, str],
-    learned: dict[str, Any] | None = None,
+    told: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Summary of a calibration; the saturation is that of the second pass on the test rows.
 
-    ``learned`` tells of kept cells, where the run has learned from them.
+    ``told`` has what is not of every run: ``learned`` of kept cells, ``segments``.
     """
-    fit = model.summary
+    fit, before, after = model.summary, measured["before"], measured["after"]
     assert fit is not None and fit.cells is not None
     return {
         "status": "ok",
@@ -50,7 +50,7 @@ def calibrated_summary(
         "lead": _lead(before, after),
         "metrics": {"before": before.summary(), "after": after.summary()},
         "saturation": _saturation(fit.saturation, after),
-        **({} if learned is None else {"learned": learned}),
+        **told,
         "paths": paths,
     }
 
@@ -80,6 +80,11 @@ def scored_summary(
     run: Run, inputs: Inputs, model: MulticalibratorModel, unseen: dict[str, int], paths: dict[str, str]
 ) -> dict[str, Any]:
     """Summary of scoring with a saved model."""
+    segments = (
+        {}
+        if model.table is None
+        else {"segments": {"by": list(model.table.columns), "own": len(model.table)}}
+    )
     return {
         "status": "ok",
         "run_id": run.run_id,
@@ -91,6 +96,7 @@ def scored_summary(
         "without_category": inputs.without_category,
         "unseen_categories": unseen,
         "groups": len(model.fitted.names),
+        **segments,
         "paths": paths,
     }
 

@@ -153,11 +153,30 @@ def difference(a: Side, b: Side, moves: Moves | None = None, notes: Iterable[str
     )
 
 
+_MOST_SEGMENTS = 10
+
+
 def _same(a: SavedModel, b: SavedModel) -> bool:
     if a is b:
         return True
     known = (a.method, a.groups, a.columns["scoreCol"]) == (b.method, b.groups, b.columns["scoreCol"])
-    return known and a.calibrator.to_dict() == b.calibrator.to_dict()
+    alike = [part.groups for part in a.parts] == [part.groups for part in b.parts]
+    return known and alike and a.scoring.calibrator.to_dict() == b.scoring.calibrator.to_dict()
+
+
+def segments_told(a: SavedModel | None, b: SavedModel | None) -> list[str]:
+    """Which segments both models have, in sentences; nothing where none has any."""
+    tables = [model.table if model is not None else None for model in (a, b)]
+    if not any(table is not None for table in tables):
+        return []
+    one, two = (set(table.names) if table is not None else set() for table in tables)
+    counts = f"{len(one)} in A, {len(two)} in B, {len(one & two)} in both"
+    told = [f"Segments with a calibrator of their own: {counts}."]
+    for letter, names in (("A", sorted(one - two)), ("B", sorted(two - one))):
+        if names and one and two:
+            more = f" and {len(names) - _MOST_SEGMENTS} more" if names[_MOST_SEGMENTS:] else ""
+            told.append(f"Only in {letter}: {', '.join(names[:_MOST_SEGMENTS])}{more}.")
+    return [*told, "Groups and corrections are those of the pooled calibrators, moves of rows those of all."]
 
 
 def _group_names(side: Side) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ import pandas as pd
 from mcspark.core.metrics.lead import Lead
 from mcspark.core.metrics.score_metrics import SCORE_METRICS, ScoreMetric
 from mcspark.report.metrics_table import AFTER, BEFORE, MetricsTable
+from mcspark.report.segments import segment_records
 
 SURPRISE = 0.05
 """Below this p-value, chance does not explain an error."""
@@ -46,6 +47,8 @@ class RunFacts:
         Points of :func:`mcspark.core.training.training_curve.training_curve`.
     dropped : sequence of (str, str)
         Categories that are no groups, and why.
+    segments : DataFrame, optional
+        The table of segments, of a calibration by segment.
     ids : mapping of str to str
         By the name of a group in all of these, its id in the data, where that is another.
     """
@@ -58,6 +61,7 @@ class RunFacts:
     pairs: pd.DataFrame | None = None
     training: pd.DataFrame | None = None
     dropped: Sequence[tuple[str, str]] = ()
+    segments: pd.DataFrame | None = None
     ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -216,6 +220,10 @@ class RunFacts:
             for stage in table.stages:
                 columns[f"{name}_{stage}"] = table.by_group(stage, metric, levels).reindex(names).to_numpy()
         return pd.DataFrame(columns)
+
+    def segment_rows(self, most: int) -> list[dict[str, Any]]:
+        """The first rows of the table of segments; nothing where there is none."""
+        return [] if self.segments is None else segment_records(self.segments, most)
 
     def decisions(self) -> list[tuple[float, pd.DataFrame]]:
         """Each threshold of the configuration, and one row a group, all rows first.

@@ -28,6 +28,7 @@ def with_names(facts: RunFacts, families: Sequence[Family]) -> RunFacts:
     ids = [str(name) for name in facts.metrics["group"].dropna().unique()]
     ids += [str(name) for name in facts.curves["group"].dropna().unique()] if facts.curves is not None else []
     ids += [name for name, _ in facts.dropped]
+    ids += [str(n) for n in facts.segments["worst_group"].dropna()] if facts.segments is not None else []
     names = readable_names(families, dict.fromkeys(ids))
     if all(name == words for name, words in names.items()):
         return facts
@@ -36,6 +37,7 @@ def with_names(facts: RunFacts, families: Sequence[Family]) -> RunFacts:
         metrics=_renamed(facts.metrics, names, "group"),
         curves=None if facts.curves is None else _renamed(facts.curves, names, "group"),
         pairs=None if facts.pairs is None else _renamed(facts.pairs, names, "first", "second"),
+        segments=None if facts.segments is None else _renamed(facts.segments, names, "worst_group"),
         dropped=[(names.get(name, name), why) for name, why in facts.dropped],
         summary=_with_drift(facts.summary, names),
         ids={words: name for name, words in names.items() if name != words},

@@ -16,7 +16,8 @@ from mcspark.core.cells.readable import readable_names
 from mcspark.core.model.additive import BoolArray
 from mcspark.core.model.explanation import Explanation, explained
 from mcspark.core.model.stages import Stage, Stages, corrected_one
-from mcspark.core.saved import MAX_BYTES, SavedModel, saved_model
+from mcspark.core.saved import MAX_BYTES, SavedModel, saved_model, with_parts
+from mcspark.core.segments import SegmentedCalibrator
 from mcspark.errors import ContractError
 from mcspark.identifiers import folded
 from mcspark.runtime.untrusted import read_json
@@ -39,15 +40,20 @@ def read_model(path: str | Path) -> SavedModel:
     place = Path(str(path).removeprefix("file:"))
     try:
         place = place / "model.json" if place.is_dir() else place
-        with place.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise ValueError(f"it is larger than {MAX_BYTES} bytes")
-        return saved_model(read_json(content.decode()))
+        model = saved_model(_json(place))
+        return with_parts(model, lambda name: _json(place.parent / name))
     except OSError as error:
         raise ContractError(f"{place}: no readable model ({error}); copy its folder here") from error
     except ValueError as error:
         raise ContractError(f"{place}: not a model of this program ({error})") from error
+
+
+def _json(place: Path) -> Any:
+    with place.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{place.name} is larger than {MAX_BYTES} bytes")
+    return read_json(content.decode())
 
 
 class Scorer:
@@ -71,12 +77,12 @@ class Scorer:
     """
 
     def __init__(self, model: SavedModel, score: str | None = None) -> None:
-        self.groups = model.groups
+        self.groups = model.scoring.groups
         self.method = model.method
-        self.calibrator = model.calibrator
+        self.calibrator = model.scoring.calibrator
         self.score_column = score or model.columns["scoreCol"]
         self.prediction_column = model.columns["predictionCol"]
-        self._families = [FamilyCodes(family) for family in model.groups.families]
+        self._families = [FamilyCodes(family) for family in self.groups.families]
         stages = self.calibrator.stages if isinstance(self.calibrator, Stages) else ()
         self._wanted = set(self.columns)
         self._stages = [_OneRowStage(stage) for stage in stages]
@@ -193,19 +199,22 @@ class Scorer:
             As :meth:`score_one` does, and if the calibrator is not made of trees, which alone has steps.
         """
         score, words = self._score_and_words(row)
-        names = tuple(self.names.values()) if readable else None
-        return explained(self._explicable(), score, self._members(words), names)
+        return self._explained(score, self._members(words), readable=readable)
 
     def explain(self, table: Any) -> list[Explanation]:
         """The same for every row of a table of a few; see :meth:`score` and :meth:`explain_one`."""
-        stages = self._explicable()
         score, signature, words = self.signatures(table)
         member = self.groups.membership(words)
-        return [explained(stages, f, member[s]) for f, s in zip(score.tolist(), signature, strict=True)]
+        return [self._explained(f, member[s]) for f, s in zip(score.tolist(), signature, strict=True)]
 
-    def _explicable(self) -> Stages:
-        if isinstance(self.calibrator, Stages):
-            return self.calibrator
+    def _explained(self, score: float, member: BoolArray, *, readable: bool = False) -> Explanation:
+        groups, calibrator = self.groups, self.calibrator
+        if isinstance(calibrator, SegmentedCalibrator):
+            part, member = calibrator.part_of(member)
+            groups, calibrator = part.groups, part.calibrator
+        if isinstance(calibrator, Stages):
+            names = readable_names(groups.families, groups.names).values() if readable else None
+            return explained(calibrator, score, member, names if names is None else tuple(names))
         raise ContractError(
             f"a calibrator of the method {self.method!r} has no steps to explain; fit one with "
             "calibrator.method: trees"

@@ -127,8 +127,10 @@ class ScoreBins:
 
     def edges(self) -> FloatArray:
         """Edges of the bins, shape (n_bins + 1,), from 0.0 to 1.0."""
-        pieces = [(j * 2**d + np.arange(2**d)) / (self.base * 2**d) for j, d in enumerate(self.depth)]
-        return np.concatenate([*pieces, [1.0]])
+        parts = 2 ** np.asarray(self.depth, dtype=np.int64)
+        level = np.repeat(np.arange(self.base), parts)
+        within = np.arange(len(level)) - self.starts[level]
+        return np.append((level * parts[level] + within) / (self.base * parts[level]), 1.0)
 
     def level_of_bin(self, m: int) -> IntArray:
         """Level on the grid of ``m`` levels of each bin, shape (n_bins,); ``m`` must divide ``base``."""

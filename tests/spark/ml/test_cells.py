@@ -173,7 +173,7 @@ def test_two_combinations_with_one_hash_are_not_mixed_up():
         **{name: [1, 1] for name in SUMS},
     })  # fmt: skip
     with pytest.raises(McsparkError, match="one hash"):
-        cells_module._merged(same)
+        cells_module.merged_cells(same)
 
 
 def test_too_many_cells_are_merged_and_then_refused(frame, plan, cells):

@@ -41,6 +41,7 @@ def test_the_example_loads_unchanged(example):
         "drift",
         "labels",
         "learn",
+        "segments",
         "tracking",
     }
     assert_within(plain, config.to_plain())

@@ -41,7 +41,7 @@ def test_as_many_groups_as_are_chosen_are_read(monkeypatch):
     fitted = chosen(monkeypatch, jobs, [MAX_GROUPS - 1, 1], min_share=0.0)
     assert len(fitted.names) == MAX_GROUPS
     assert FittedGroups.from_dict(fitted.to_dict()) == fitted
-    text = persistence._checked_text(model_of(fitted))
+    text = persistence._checked_text(MulticalibratorModel, persistence._plain(model_of(fitted)))
     assert persistence.model_from_text(MulticalibratorModel, text).fitted == fitted
 
 
@@ -73,8 +73,8 @@ def test_a_model_that_could_not_be_read_is_not_written(monkeypatch):
     model = model_of(FittedGroups((family(3),)), bins=4)
     monkeypatch.setattr(persistence, "MAX_BYTES", 500)
     with pytest.raises(ContractError, match=r"the model takes 0 MiB, and 0 are read"):
-        persistence._checked_text(model)
+        persistence._checked_text(MulticalibratorModel, persistence._plain(model))
     monkeypatch.setattr(persistence, "MAX_BYTES", 10**6)
     monkeypatch.setattr("mcspark.core.cells.groups.MAX_GROUPS", 2)
     with pytest.raises(ContractError, match=r"cannot be read again \(3 groups; at most 2 are read\)"):
-        persistence._checked_text(model)
+        persistence._checked_text(MulticalibratorModel, persistence._plain(model))

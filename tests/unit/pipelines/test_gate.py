@@ -8,7 +8,7 @@ import pytest
 
 from mcspark.config import Gate
 from mcspark.core.metrics.lead import FullestLevel, Lead
-from mcspark.pipelines.gate import refusal, unmet
+from mcspark.pipelines.gate import refusal, unmet, unmet_by_segment
 
 ONE = (SimpleNamespace(group="A", rows=1, too_small=False),)
 TWO = (*ONE, SimpleNamespace(group="B", rows=2, too_small=True))
@@ -135,3 +135,27 @@ def test_the_limit_of_smece_is_that_of_the_worst_group():
     nothing = metrics(None, smece=None)
     (problem,) = unmet(Gate(max_smece=0.5, must_improve=False), nothing, nothing)
     assert problem.startswith("gate.max_smece cannot be measured")
+
+
+def test_among_many_calibrators_chance_reaches_farther():
+    """0.0025 worse is beyond the 0.002 of one; of 200, chance explains 3.48 standard deviations, not 1.64."""
+    worse = (metrics(0.0200), metrics(0.0225))
+    assert unmet(Gate(), *worse)
+    assert unmet(Gate(), *worse, among=200) == []
+    assert unmet(Gate(), metrics(0.0200), metrics(0.0243), among=200)
+
+
+def test_each_segment_with_its_own_calibrator_is_asked():
+    def result(name, error, *, own=True):
+        before, after = metrics(0.02), metrics(error)
+        return SimpleNamespace(name=name, own=own, trees=3, before=before, after=after)
+
+    results = [result("a", 0.01), result("b", 0.5), result("c", 0.5, own=False)]
+    config = SimpleNamespace(gate=Gate(max_mc_error=1e-9), segments=SimpleNamespace(max_mc_error=None))
+    problems = unmet_by_segment(config, results)
+    assert len(problems) == 2
+    assert all(problem.startswith("segment b: MC error 0.5") for problem in problems)
+    config.gate, config.segments.max_mc_error = Gate(must_improve=False), 0.005
+    told = unmet_by_segment(config, results)
+    assert [problem.partition(":")[0] for problem in told] == ["segment a"] * 2 + ["segment b"] * 2
+    assert all("above segments.max_mc_error 0.005" in problem for problem in told)
