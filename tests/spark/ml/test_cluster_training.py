@@ -89,6 +89,22 @@ def test_the_loss_is_that_of_one_process_and_the_layout_of_the_rows_changes_noth
     np.testing.assert_allclose(found, one.predict(x, num_iteration=one.best_iteration), rtol=0, atol=1e-6)
 
 
+def test_rows_are_dealt_out_evenly_though_all_but_their_key_is_the_same(
+    learned, fitted, monkeypatch, tmp_path
+):
+    def counted(part, growth, peers, threads):
+        Path(tmp_path, f"{peers.rank}-{len(part.target)}").touch()
+        return grow(part, replace(growth, max_trees=1), peers, threads)
+
+    monkeypatch.setattr(row_training, "ClusterTrainer", partial(ClusterTrainer, grow=counted))
+    same = {"SEX": 1, "AGEP": 40, "job": "a", "score": 0.5, "label": 1.0, "w": 1.0, "split": "fit"}
+    kinds = dict(fitted.frame.dtypes)
+    learned.fit(fitted.frame.withColumns({k: F.lit(v).cast(kinds[k]) for k, v in same.items()}))
+    counts = [int(file.name.partition("-")[2]) for file in tmp_path.iterdir()]
+    assert sum(counts) == len(fitted.table)
+    assert min(counts) > 0.45 * sum(counts)
+
+
 def test_more_tasks_than_rows(learned, fitted):
     assert slots(learned.spark) == 2
     trainer = learned.trainer(fitted.frame.where("split = 'fit'").limit(1))
