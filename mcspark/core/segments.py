@@ -114,12 +114,14 @@ class SegmentTable:
         ValueError
             If it is not a table of segments.
         """
-        families = FittedGroups.from_dict(
-            {"families": plain["families"], "pairs": [], "dropped": []}
-        ).families
+        given = plain["families"]
+        if not isinstance(given, list) or not 1 <= len(given) <= MAX_COLUMNS:
+            raise ValueError(f"segments have 1 to {MAX_COLUMNS} columns")
+        none: dict[str, Any] = {"pairs": [], "dropped": []}
+        families = tuple(FittedGroups.from_dict({"families": [one], **none}).families[0] for one in given)
         columns = [family.column for family in families]
-        if not 1 <= len(families) <= MAX_COLUMNS or len(set(columns)) < len(columns):
-            raise ValueError(f"segments have 1 to {MAX_COLUMNS} columns, each once")
+        if len(set(columns)) < len(columns):
+            raise ValueError("two columns of a segment have one name")
         if any(family.kind != "value" or family.columns != (family.column,) for family in families):
             raise ValueError("a segment is made of values alone")
         rows = plain["codes"]

@@ -32,6 +32,7 @@ from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.lightgbm_text import parse_trees
 from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.saved import digest as _digest
+from mcspark.core.segments import SegmentTable
 from mcspark.data.kept_form import KeptForm, parse_kept
 from mcspark.data.leases.claim import Claim, parse_claim
 from mcspark.data.leases.journal import Entry, parse_entry
@@ -87,6 +88,19 @@ def models() -> dict[str, MulticalibratorModel]:
 
 
 MODELS = {name: json.dumps(_plain(model)) for name, model in models().items()}
+
+
+def of_segments(model: MulticalibratorModel) -> str:
+    """The text of a model with calibrators by segment; theirs are in files of their own."""
+    model.table = SegmentTable.of_values(["place", "kind"], [("a", 1), ("a1", -2), ("", 1)])
+    return plain_text(model)
+
+
+def plain_text(model: MulticalibratorModel) -> str:
+    return json.dumps(_plain(model, ("0" * 64,) * len(model.table or ())))
+
+
+MODELS["segments"] = of_segments(models()["trees"])
 MEMBERS = np.array([[i >> k & 1 for k in range(N)] for i in range(2**N)], dtype=bool)
 SCORES = np.linspace(0, 1, 2 * 2**N)
 
@@ -110,7 +124,8 @@ def check_model(text: str) -> None:
     member[1:] = np.random.default_rng(0).random((3, member.shape[1])) < 0.5
     scores = model.calibrator.apply_signatures(SCORES, np.arange(len(SCORES)) % 4, member)
     assert ((scores >= 0) & (scores <= 1)).all()
-    again = model_from_text(MulticalibratorModel, json.dumps(_plain(model)))
+    again = model_from_text(MulticalibratorModel, plain_text(model))
+    assert (again.table and again.table.to_dict()) == (model.table and model.table.to_dict())
     assert again.fitted == model.fitted
     assert again.calibrator.to_dict() == model.calibrator.to_dict()
     for family in model.fitted.families:
