@@ -7,7 +7,7 @@ import threading
 import pandas as pd
 import pyarrow.parquet as pq
 
-from mcspark.data.publishing import sink
+from mcspark.data.publishing import writers
 
 from .conftest import ATTRIBUTES, SCORED, people_table
 
@@ -39,7 +39,7 @@ def test_hundreds_of_tiny_files_become_one(world):
 
 
 def test_no_file_is_larger_than_the_bound(world, monkeypatch):
-    monkeypatch.setattr(sink, "ROWS_A_FILE", 50)
+    monkeypatch.setattr(writers, "ROWS_A_FILE", 50)
     done = world.ran()
     from pathlib import Path
 
@@ -55,8 +55,8 @@ def test_executors_that_differ_are_named_before_the_job(world, monkeypatch):
 
     made = preflight.make_probe
 
-    def other_numpy(seconds):
-        probe = made(seconds)
+    def other_numpy(*asked):
+        probe = made(*asked)
         return lambda rows: ({**seen, "NumPy": "0.1"} if rows == () else seen for seen in probe(rows))
 
     monkeypatch.setattr(preflight, "make_probe", other_numpy)

@@ -21,7 +21,6 @@ from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mcspark.data.formats.lake import PROVIDERS
 from mcspark.data.formats.pointer import Pointer
 from mcspark.data.leases.journal import Entry, Journal, State, aside_of, staging_of
 from mcspark.data.leases.lease import SHARED_WAIT, Lease
@@ -37,19 +36,12 @@ from mcspark.data.publishing.commits import commit_of
 from mcspark.data.publishing.staged import Staged
 from mcspark.data.publishing.target import Target
 from mcspark.data.publishing.whole import refuse_other_layout
-from mcspark.engine.choice import engine_of
+from mcspark.data.publishing.writers import tasks_for, writer
 from mcspark.errors import ConfigurationError, TransientError
-from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files, parent
 from mcspark.runtime.literal import literal_reader
 
-__all__ = ["Publication", "Target", "writer"]
-
-ROWS_A_FILE = 2_000_000
-"""No file has more rows."""
-
-_ROWS_A_TASK = 50_000
-"""No file has fewer rows on average, unless the table has: thousands of tiny files slow every reader down."""
+__all__ = ["Publication", "Target"]
 
 
 _LASTING = (errno.EXDEV, errno.EBUSY)
@@ -171,7 +163,7 @@ class Publication:
         staged.is_folder = target.provider is None and pointer is None
         if pointer:
             staged.staging = pointer.folder
-        write(frame.coalesce(self._tasks(rows)), staged.staging)
+        write(frame.coalesce(tasks_for(self._spark, rows)), staged.staging)
         written = literal_reader(self._spark).schema(frame.schema).parquet(staged.staging).count()
         if written != rows:
             raise TransientError(
@@ -371,36 +363,3 @@ class Publication:
 
     def _qualify(self, path: str) -> str:
         return self._files(path).qualify(path)
-
-    def _tasks(self, rows: int) -> int:
-        """Enough tasks for the cluster and for :data:`ROWS_A_FILE`, none with a handful of rows."""
-        slots = engine_of(self._spark).cores()
-        return max(1, -(-rows // ROWS_A_FILE), min(slots, -(-rows // _ROWS_A_TASK)))
-
-
-def writer(table_format: str) -> Callable[[DataFrame, str], None]:
-    """The function that writes a table of this format aside, to a new folder.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is none.
-    """
-    try:
-        return _WRITERS[table_format]
-    except KeyError:
-        raise ConfigurationError(
-            f"output format {table_format!r} cannot be written; choose one of {sorted(_WRITERS)}"
-        ) from None
-
-
-def _parquet(df: DataFrame, folder: str) -> None:
-    named = df.select(*(column(name) for name in df.columns))
-    named.write.option("maxRecordsPerFile", ROWS_A_FILE).mode("error").parquet(folder)
-
-
-_WRITERS: dict[str, Callable[[DataFrame, str], None]] = {
-    "parquet": _parquet,
-    # A table that commits by itself takes its rows from files like these.
-    **dict.fromkeys(PROVIDERS, _parquet),
-}

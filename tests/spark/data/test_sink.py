@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from mcspark.data.publishing import sink
+from mcspark.data.publishing import writers
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.files import Files
@@ -165,8 +165,8 @@ def test_number_and_size_of_files_are_bounded(spark, tmp_path, monkeypatch):
     small = Target(str(tmp_path / "small"))
     write(spark, small, many, 3000)
     assert len(list(Path(small.path).glob("*.parquet"))) == 1
-    monkeypatch.setattr(sink, "ROWS_A_FILE", 700)
-    monkeypatch.setattr(sink, "_ROWS_A_TASK", 100)
+    monkeypatch.setattr(writers, "ROWS_A_FILE", 700)
+    monkeypatch.setattr(writers, "_ROWS_A_TASK", 100)
     large = Target(str(tmp_path / "large"))
     write(spark, large, many, 3000)
     counts = [spark.read.parquet(str(p)).count() for p in Path(large.path).glob("*.parquet")]

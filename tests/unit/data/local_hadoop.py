@@ -207,7 +207,7 @@ def session(disk: Disk) -> Any:
 
 
 def write_files(disk: Disk) -> Callable[[Table, str], None]:
-    """A writer for ``sink._WRITERS``."""
+    """A writer for ``writers.WRITERS``."""
 
     def write(table: Table, folder: str) -> None:
         place = Path(HadoopPath(folder, disk.scheme).text)

@@ -22,7 +22,7 @@ from mcspark.data.formats.pointer import pointed_run
 from mcspark.data.leases import lease as leases
 from mcspark.data.leases import recovery
 from mcspark.data.leases.lease import Lease, settled
-from mcspark.data.publishing import sink
+from mcspark.data.publishing import sink, writers
 from mcspark.data.publishing.sink import Publication
 from mcspark.data.publishing.target import Target
 from mcspark.errors import ConfigurationError, OutputHeldError
@@ -122,7 +122,7 @@ class World:
         self.models = {"old"}
         self.disk.hook = self.hook
         patch.setattr(runtime_files, "os", Watched(self))
-        patch.setitem(sink._WRITERS, "parquet", write_files(self.disk))
+        patch.setitem(writers.WRITERS, "parquet", write_files(self.disk))
         patch.setattr(sink, "commit_of", lambda *_: None)
         clock = SimpleNamespace(sleep=self.sleep, monotonic=lambda: self.clock, time=time.time)
         patch.setattr(leases, "time", clock)
