@@ -6,6 +6,9 @@ import re
 from datetime import date
 
 MAX_NAME = 255
+MAX_SEGMENT_COLUMNS = 6
+"""Most columns of a segment: the places of its values in all of them are one number of 62 bits."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -14,6 +15,8 @@ from mcspark.report.segments import checked_segments
 from mcspark.runtime.untrusted import read_json
 
 MAX_BYTES = 64 * 1024 * 1024
+
+Made = TypeVar("Made")
 
 
 def text_in(place: Path, limit: int = MAX_BYTES) -> str:
@@ -44,19 +47,18 @@ def json_object(place: Path) -> dict[str, Any]:
 
 def metrics_at(path: Any) -> MetricsTable | None:
     """The metrics table at a path; None where nothing is there, a ``ContractError`` where it is another."""
-    if not path or not (place := local_place(str(path))).exists():
-        return None
-    try:
-        return MetricsTable(frame_in(place))
-    except (OSError, ValueError) as error:
-        raise ContractError(f"{place}: no metrics table of mcspark ({error})") from error
+    return _made_at(path, MetricsTable, "metrics table")
 
 
 def segments_at(path: Any) -> pd.DataFrame | None:
     """The table of segments at a path; None and a ``ContractError`` as of :func:`metrics_at`."""
+    return _made_at(path, checked_segments, "table of segments")
+
+
+def _made_at(path: Any, make: Callable[[pd.DataFrame], Made], what: str) -> Made | None:
     if not path or not (place := local_place(str(path))).exists():
         return None
     try:
-        return checked_segments(frame_in(place))
+        return make(frame_in(place))
     except (OSError, ValueError) as error:
-        raise ContractError(f"{place}: no table of segments of mcspark ({error})") from error
+        raise ContractError(f"{place}: no {what} of mcspark ({error})") from error

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field, field_validator
 
 from mcspark.config.section import Columns, Section
-
-MAX_COLUMNS = 6
+from mcspark.identifiers import MAX_SEGMENT_COLUMNS
 
 
 class Segments(Section):
@@ -33,6 +32,8 @@ class Segments(Section):
     @field_validator("by")
     @classmethod
     def _few(cls, by: tuple[str, ...]) -> tuple[str, ...]:
-        if len(by) > MAX_COLUMNS:
-            raise ValueError(f"names {len(by)} columns, more than {MAX_COLUMNS}; join some into one column")
+        if len(by) > MAX_SEGMENT_COLUMNS:
+            raise ValueError(
+                f"names {len(by)} columns, more than {MAX_SEGMENT_COLUMNS}; join some into one column"
+            )
         return by

@@ -18,12 +18,10 @@ from mcspark.core.baselines.method import SignatureCalibrator
 from mcspark.core.cells.groups import Category, Family, FittedGroups
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import BoolArray
+from mcspark.identifiers import MAX_SEGMENT_COLUMNS
 
 MAX_SEGMENTS = 1000
 """Most segments that have a calibrator of their own."""
-
-MAX_COLUMNS = 6
-"""Most columns of a segment: the places of its values in all of them are one number of 62 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +113,8 @@ class SegmentTable:
             If it is not a table of segments.
         """
         given = plain["families"]
-        if not isinstance(given, list) or not 1 <= len(given) <= MAX_COLUMNS:
-            raise ValueError(f"segments have 1 to {MAX_COLUMNS} columns")
+        if not isinstance(given, list) or not 1 <= len(given) <= MAX_SEGMENT_COLUMNS:
+            raise ValueError(f"segments have 1 to {MAX_SEGMENT_COLUMNS} columns")
         none: dict[str, Any] = {"pairs": [], "dropped": []}
         families = tuple(FittedGroups.from_dict({"families": [one], **none}).families[0] for one in given)
         columns = [family.column for family in families]
@@ -254,12 +252,7 @@ class SegmentedCalibrator:
 
     def own_membership(self, number: int, membership: BoolArray) -> BoolArray:
         """Membership in the groups of one segment's calibrator; -1 for that of the rows of no segment."""
-        base = membership[:, self._columns[number]]
-        pairs = self._part(number).groups.pairs
-        if not pairs:
-            return base
-        left, right = np.asarray(pairs, dtype=np.int64).T
-        return np.concatenate([base, base[:, left] & base[:, right]], axis=1)
+        return self._part(number).groups.with_intersections(membership[:, self._columns[number]])
 
     def _part(self, number: int) -> Part:
         return self.parts[number] if number >= 0 else self.pooled

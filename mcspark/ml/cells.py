@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import structlog
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
@@ -17,9 +16,10 @@ from pyspark.sql import functions as F
 
 from mcspark.core.cells.cells import LEAST_TOTAL, SUMS, Cells, Role
 from mcspark.core.cells.groups import Family, FittedGroups, distinct_rows
-from mcspark.core.cells.levels import MAX_DEPTH, FloatArray, IntArray, ScoreBins
+from mcspark.core.cells.levels import MAX_DEPTH, IntArray, ScoreBins
 from mcspark.engine.choice import engine_of
-from mcspark.errors import ContractError, McsparkError
+from mcspark.errors import ContractError
+from mcspark.ml.cell_sums import PLACE, SEGMENT, SPREAD, merged_cells, spread_of, summed
 from mcspark.ml.groups import GroupSet, category_name, signature_of, word_names
 from mcspark.ml.levels import level_column, with_bin
 from mcspark.runtime.blocks import (
@@ -38,10 +38,6 @@ MAX_DRIVER_CELLS = 12_000_000
 """Cells that the driver holds at the most, about 1 GB."""
 
 _SUM_BITS = 60
-
-PLACE, SPREAD, SEGMENT = "__place", "__spread", "__segment"
-"""Columns of a block of cells: role times the number of bins plus bin, a hash of the categories, and, where
-cells are told apart by it, the segment."""
 
 _ROLES = tuple(role.name for role in Role)
 
@@ -275,91 +271,46 @@ def make_cells(
     roles : sequence of str
         Values of the split column; a cell's role is the place of its rows' among them.
     """
+    binned = with_bin(frame, columns.score, bins, PLACE)
+    place = role_of(columns, roles) * bins.n_bins + F.col(PLACE)
+    rows = rows_to_sum(binned, columns, families, place.alias(PLACE))
+    blocks = to_blocks(rows, partial(summed, weight=scale.weight, weight_sq=scale.weight_sq))
+    return CellTable(blocks, category_kinds(frame, families), bins, scale)
+
+
+def role_of(columns: ScoredColumns, roles: Sequence[str] = _ROLES) -> Column:
+    """The place of each row's role among these values of the split column; the last one's without a split."""
     names = F.array(*[F.lit(role) for role in roles])
     split = F.col(columns.split) if columns.split else F.lit(roles[-1])
-    role = (F.call_function("array_position", names, split) - 1).cast("long")
+    return (F.call_function("array_position", names, split) - 1).cast("long")
+
+
+def rows_to_sum(
+    frame: DataFrame, columns: ScoredColumns, families: tuple[Family, ...], *keys: Column
+) -> DataFrame:
+    """What :func:`summed` needs of labelled rows: categories, keys, a hash of the former, f, y and w."""
     categories = [category_name(i) for i in range(len(families))]
-    rows = with_bin(frame, columns.score, bins, PLACE).select(
+    rows = frame.select(
         *categories,
-        (role * bins.n_bins + F.col(PLACE)).alias(PLACE),
+        *keys,
         # A hash skips what is null: say where that is.
         F.xxhash64(F.lit(0), *categories, *[F.col(name).isNull() for name in categories]).alias(SPREAD),
         F.col(columns.score).alias("f"),
         F.col(columns.label).alias("y"),
         *([F.col(columns.weight).alias("w")] if columns.weight else []),
     )
-    kinds = ", ".join(f"{name} {frame.schema[name].dataType.simpleString()}" for name in categories)
     # Spark leaves the partitions of a table that is kept as they are: after a join 200, by default.
-    few = rows.coalesce(4 * engine_of(frame.sparkSession).cores())
-    blocks = to_blocks(few, partial(summed, weight=scale.weight, weight_sq=scale.weight_sq))
-    return CellTable(blocks, kinds, bins, scale)
+    return rows.coalesce(4 * engine_of(frame.sparkSession).cores())
 
 
-def summed(rows: pa.Table, weight: float | FloatArray, weight_sq: float | FloatArray) -> pa.Table:
-    """Rows summed up to cells; each term is rounded once, and the sums are exact.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Score ``f``, label ``y``, weight ``w`` if there is one, and the columns that make a cell.
-    weight, weight_sq : float, or ndarray with a number a row
-        Units of :class:`FixedPoint`.
-    """
-    f, y = rows["f"].to_numpy(), rows["y"].to_numpy()
-    weighted = "w" in rows.column_names
-    w = rows["w"].to_numpy() if weighted else 1.0
-    terms = {
-        "score": w * f, "label": w * y,
-        "score_sq": w * f * f, "label_sq": w * y * y, "score_label": w * f * y,
-    }  # fmt: skip
-    if weighted:
-        terms |= {"weight": w, "weight_sq": w * w}
-    units = {name: weight_sq if name == "weight_sq" else weight for name in terms}
-    sums = {name: np.rint(term * units[name]).astype(np.int64) for name, term in terms.items()}
-    plain = (PLACE, SPREAD, SEGMENT)
-    keys = {
-        name: rows[name] if name in plain else rows[name].combine_chunks().dictionary_encode()
-        for name in rows.column_names
-        if name not in ("f", "y", "w")
-    }
-    return merged_cells(pa.table({**keys, "n": np.ones(len(rows), dtype=np.int64), **sums}))
-
-
-def merged_cells(cells: pa.Table) -> pa.Table:
-    """Cells of one key put together: of one place, and of one hash of all other columns but the sums."""
-    cells = cells.unify_dictionaries().combine_chunks()
-    place = cells[PLACE].to_numpy()
-    _, other = np.unique(cells[SPREAD].to_numpy(), return_inverse=True)
-    key = other.reshape(-1) * (place.max(initial=0) + 1) + place
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.diff(key[order], prepend=-1))
-    rows = np.diff(first, append=len(key))
-    one = order[first]
-    columns = {}
-    for name in cells.column_names:
-        column = cells[name]
-        if name in SUMS:
-            columns[name] = np.add.reduceat(column.to_numpy()[order], first) if len(first) else column
-            continue
-        code = _codes(column)
-        if not np.array_equal(code[order], np.repeat(code[one], rows)):
-            raise McsparkError(
-                "two combinations of groups have one hash; change the order of groups.columns, and with it "
-                "the hashes"
-            )
-        columns[name] = column.take(pa.array(one))
-    return pa.table(columns)
+def category_kinds(frame: DataFrame, families: tuple[Family, ...]) -> str:
+    """Schema of the category columns."""
+    names = map(category_name, range(len(families)))
+    return ", ".join(f"{name} {frame.schema[name].dataType.simpleString()}" for name in names)
 
 
 def _as_it_is(cells: pa.Table) -> pa.Table:
     return cells
-
-
-def _codes(column: pa.ChunkedArray) -> IntArray:
-    """Numbers that are equal where the values are."""
-    if pa.types.is_dictionary(column.type):
-        column = pc.fill_null(column.combine_chunks().indices, -1)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _profiles(cells: pa.Table) -> pa.Table:
@@ -382,12 +333,3 @@ def _signed(cells: pa.Table, groups: FittedGroups, bins: ScoreBins, coarser: Sco
     columns = dict(zip(word_names(groups), words.T, strict=True))
     columns |= {PLACE: role * coarser.n_bins + place, SPREAD: spread_of(words)}
     return merged_cells(pa.table({**columns, **{n: cells[n] for n in cells.column_names if n in SUMS}}))
-
-
-def spread_of(words: IntArray) -> IntArray:
-    """A number of each row that is spread evenly over all integers, nearly."""
-    mixed = np.zeros(len(words), dtype=np.uint64)
-    for word in words.T:
-        mixed = (mixed ^ word.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(32)
-    return mixed.astype(np.int64)

@@ -31,7 +31,7 @@ from mcspark.errors import ConfigurationError, McsparkError, TransientError
 from mcspark.ml.groups import word_names
 from mcspark.ml.peers import Growth, Part, Peers, grow
 from mcspark.runtime.archives import quick_to_follow
-from mcspark.runtime.executors import slots
+from mcspark.runtime.executors import is_local, slots
 from mcspark.runtime.failures import explained
 from mcspark.runtime.ports import address_towards, held_port
 from mcspark.runtime.preflight import compare_executors
@@ -118,8 +118,7 @@ def check_cluster(spark: SparkSession) -> None:
         If executors come and go, or one lacks the driver's LightGBM.
     """
     engine = engine_of(spark)
-    is_local = str(spark.conf.get("spark.master", "")).partition("[")[0] == "local"
-    if not is_local and spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+    if not is_local(spark) and spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         raise ConfigurationError(
             "calibrator.training: rows trains in all executors at once, and Spark starts no such stage where "
             "executors come and go; set spark.dynamicAllocation.enabled=false, or calibrator.training: cells"

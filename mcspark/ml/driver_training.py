@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.training.lightgbm_parameters import lightgbm_parameters
+from mcspark.core.training.lightgbm_parameters import official_parameters
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.ml.trees import check_table
@@ -82,14 +82,7 @@ class DriverTrainer:
         return str(booster.model_to_string(num_iteration=booster.best_iteration))
 
     def _parameters(self, table: TrainingTable, settings: TreeSettings) -> dict[str, Any]:
-        return {
-            **lightgbm_parameters(table, settings),
-            "min_data_in_bin": 1,
-            "feature_pre_filter": False,
-            "force_col_wise": True,
-            "num_threads": self.threads,
-            "verbosity": -1,
-        }
+        return {**official_parameters(table, settings), "num_threads": self.threads}
 
 
 def _tell_trees(settings: TreeSettings) -> Callable[[Any], None]:

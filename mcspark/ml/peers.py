@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mcspark.core.cells.levels import FloatArray
 from mcspark.core.model.lightgbm_text import plus_constant, without_addresses
-from mcspark.core.training.lightgbm_parameters import lightgbm_parameters
+from mcspark.core.training.lightgbm_parameters import official_parameters
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
 
 SECONDS_AT_ONCE = 5.0
@@ -82,16 +82,12 @@ class Growth:
         assert table.place_of_bin is not None
         places, groups = int(table.place_of_bin.max()) + 1, table.membership.shape[1]
         parameters = {
-            **lightgbm_parameters(table, settings),
+            **official_parameters(table, settings),
             "max_bin": max(places + 2, 16),
             "bin_construct_sample_cnt": places + groups + 1,
-            "min_data_in_bin": 1,
-            "feature_pre_filter": False,
             "enable_bundle": False,  # the complete table does not show which groups go together
             "boost_from_average": False,  # each process would start from the mean of its own rows
-            "force_col_wise": True,
             "metric": "None",
-            "verbosity": -1,
         }
         fit = ~table.stop
         return cls(

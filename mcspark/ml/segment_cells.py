@@ -16,25 +16,23 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from mcspark.core.cells.cells import SUMS, Cells, Role
 from mcspark.core.cells.groups import Category, Family, FittedGroups, distinct_rows
 from mcspark.core.cells.levels import MAX_DEPTH, FloatArray, IntArray, ScoreBins, level_index
 from mcspark.core.segments import SegmentTable, union
-from mcspark.engine.choice import engine_of
 from mcspark.errors import ContractError
+from mcspark.ml.cell_sums import PLACE, SEGMENT, SPREAD, merged_cells, spread_of, summed
 from mcspark.ml.cells import (
     MAX_DRIVER_CELLS,
-    PLACE,
-    SEGMENT,
-    SPREAD,
     CellTable,
     FixedPoint,
     ScoredColumns,
+    category_kinds,
     cells_of,
-    merged_cells,
-    spread_of,
-    summed,
+    role_of,
+    rows_to_sum,
 )
 from mcspark.ml.census import segment_key
 from mcspark.ml.groups import category_name, signature_of, word_names
@@ -92,9 +90,9 @@ def _fine_weights(rows: pa.Table, table: SegmentTable, fine: int, units: FloatAr
     kept = (number >= 0) & (number < len(units))
     number, score = number[kept], rows["f"].to_numpy()[kept]
     w = rows["w"].to_numpy()[kept] if "w" in rows.column_names else np.ones(len(score))
-    place, at = np.unique(number * fine + level_index(score, fine), return_inverse=True)
-    total = np.zeros(len(place), dtype=np.int64)
-    np.add.at(total, at.reshape(-1), np.rint(w * units[number]).astype(np.int64))
+    place, total = _totals(
+        number * fine + level_index(score, fine), np.rint(w * units[number]).astype(np.int64)
+    )
     number, level = np.divmod(place, fine)
     return pa.table({SEGMENT: number, _LEVEL: level, "w": total})
 
@@ -182,25 +180,12 @@ class SegmentCells:
         placing: Placing,
     ) -> None:
         self._placing = placing
-        categories = [category_name(i) for i in range(len(families))]
-        roles = F.array(*[F.lit(role.name) for role in Role])
-        split = F.col(names.split) if names.split else F.lit(Role.test.name)
-        chosen = rows.select(
-            *categories,
-            segment_key(placing.table, places).alias(SEGMENT),
-            (F.call_function("array_position", roles, split) - 1).cast("long").alias(PLACE),
-            F.xxhash64(F.lit(0), *categories, *[F.col(name).isNull() for name in categories]).alias(SPREAD),
-            F.col(names.score).alias("f"),
-            F.col(names.label).alias("y"),
-            *([F.col(names.weight).alias("w")] if names.weight else []),
-        )
-        kinds = {name: rows.schema[name].dataType.simpleString() for name in categories}
-        few = chosen.coalesce(4 * engine_of(rows.sparkSession).cores())
-        blocks = to_blocks(few, placing.cells)
-        self._integral = [kinds[name] == "bigint" for name in categories]
-        self.every = CellTable(
-            blocks, ", ".join(f"{n} {k}" for n, k in kinds.items()), placing.bins[-1], placing.scales[-1]
-        )
+        segment, role = segment_key(placing.table, places).alias(SEGMENT), role_of(names).alias(PLACE)
+        blocks = to_blocks(rows_to_sum(rows, names, families, segment, role), placing.cells)
+        self._integral = [
+            isinstance(rows.schema[category_name(i)].dataType, LongType) for i in range(len(families))
+        ]
+        self.every = CellTable(blocks, category_kinds(rows, families), placing.bins[-1], placing.scales[-1])
         """The cells of all rows, whatever their segment, where all have the same bins and unit."""
 
     def __enter__(self) -> SegmentCells:
@@ -309,8 +294,8 @@ class _Layout:
 
     def __init__(self, groups: Sequence[FittedGroups]) -> None:
         none = SegmentTable.of_values((), ())
-        self._every, _ = union(none, [FittedGroups(found.families) for found in groups])
         self._groups = [FittedGroups(found.families) for found in groups]
+        self._every, _ = union(none, self._groups)
         self._own_codes = []
         for i, family in enumerate(self._every.families):
             known = {category: code for code, category in enumerate(family.categories, start=1)}
@@ -352,14 +337,20 @@ def _profiles(cells: pa.Table, families: int, segments: int) -> pa.Table:
         found = cells[category_name(family)].combine_chunks()
         known = [*map(_text, found.dictionary.to_pylist()), None]
         code = found.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
-        place, at = np.unique(segment[kept] * len(known) + code[kept], return_inverse=True)
-        total = np.zeros(len(place), dtype=np.int64)
-        np.add.at(total, at.reshape(-1), weight[kept])
+        place, total = _totals(segment[kept] * len(known) + code[kept], weight[kept])
         number, code = np.divmod(place, len(known))
         category = pa.array([known[c] for c in code.tolist()], pa.string())
         columns = {"segment": number, "family": np.full(len(number), family, dtype=np.int32)}
         parts.append(pa.table({**columns, "category": category, "weight": total}))
     return pa.concat_tables(parts)
+
+
+def _totals(place: IntArray, weight: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct places, and the weight at each."""
+    distinct, at = np.unique(place, return_inverse=True)
+    total = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(total, at.reshape(-1), weight)
+    return distinct, total
 
 
 def _text(value: Any) -> str | None:

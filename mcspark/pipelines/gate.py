@@ -15,7 +15,15 @@ from mcspark.pipelines.segments import SegmentResult
 _FARTHEST, _BEYOND = NormalDist(), 1 - QUANTILES[-1]
 
 
-def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True, among: int = 1) -> list[str]:
+def unmet(
+    gate: Gate,
+    before: Metrics,
+    after: Metrics,
+    *,
+    changes: bool = True,
+    among: int = 1,
+    limit: str = "gate.max_mc_error",
+) -> list[str]:
     """What a calibrated score fails of the gate; empty if it may be published.
 
     ``max_mc_error`` refuses an MC error above the limit on any evaluation grid, ``groups`` one of a single
@@ -27,7 +35,8 @@ def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True, 
 
     What cannot be measured is not met. Only a calibrator that ``changes`` no score makes none worse. Of
     calibrators of which so many are judged ``among`` one another some look worse by chance: chance reaches
-    farther then, as a normal distribution would with one such error in as many.
+    farther then, as a normal distribution would with one such error in as many. ``limit`` is the setting that
+    ``max_mc_error`` comes from.
     """
     farther = _FARTHEST.inv_cdf(1 - _BEYOND / among) / _FARTHEST.inv_cdf(1 - _BEYOND)
     blind: dict[int | None, str] = {
@@ -43,7 +52,7 @@ def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True, 
             worst = after.by_level[m].worst_group
             name = f"MC error {error:.5f} at {m} levels (worst group {worst}){blind.get(m, '')}"
             if gate.max_mc_error is not None and error > gate.max_mc_error:
-                problems.append(f"{name} is above gate.max_mc_error {gate.max_mc_error:g}")
+                problems.append(f"{name} is above {limit} {gate.max_mc_error:g}")
         chance = floor.quantiles.get(QUANTILES[-1], 0.0)
         chance += (chance - (floor.expected or 0.0)) * (farther - 1)
         moves = chance - (floor.expected or 0.0)
@@ -58,11 +67,12 @@ def unmet(gate: Gate, before: Metrics, after: Metrics, *, changes: bool = True, 
             f"{gate.max_smece:g}"
         )
     problems += [problem for name, most in gate.groups.items() for problem in _unmet_by(name, most, after)]
-    asked = [name for name in ("max_mc_error", "max_smece") if getattr(gate, name) is not None]
-    asked += ["must_improve"] if gate.must_improve and changes else []
+    limits = {limit: gate.max_mc_error, "gate.max_smece": gate.max_smece}
+    asked = [name for name, most in limits.items() if most is not None]
+    asked += ["gate.must_improve"] if gate.must_improve and changes else []
     reason = unmeasured(before) or unmeasured(after)
     if asked and reason:
-        problems.append(f"{' and '.join(f'gate.{name}' for name in asked)} cannot be measured: {reason}")
+        problems.append(f"{' and '.join(asked)} cannot be measured: {reason}")
     return problems
 
 
@@ -73,9 +83,12 @@ def unmet_by_segment(config: Config, results: Sequence[SegmentResult]) -> list[s
     asked = Gate(max_mc_error=limit, must_improve=config.gate.must_improve)
     problems = []
     for result in own:
-        found = unmet(asked, result.before, result.after, changes=bool(result.trees), among=len(own))
+        found = unmet(
+            asked, result.before, result.after, changes=bool(result.trees), among=len(own),
+            limit="segments.max_mc_error",
+        )  # fmt: skip
         problems += [f"segment {result.name}: {problem}" for problem in found]
-    return [problem.replace("gate.max_mc_error", "segments.max_mc_error") for problem in problems]
+    return problems
 
 
 def _unmet_by(name: str, most: float, after: Metrics) -> Iterator[str]:

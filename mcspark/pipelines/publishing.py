@@ -34,6 +34,7 @@ from mcspark.pipelines.run import Run
 from mcspark.pipelines.segments import SegmentResult, segment_rows
 from mcspark.pipelines.summary import empty_summary
 from mcspark.report.metrics_table import metric_rows
+from mcspark.report.segments import NUMBERS
 from mcspark.runtime.files import Files
 
 CALIBRATED = "__calibrated"
@@ -59,10 +60,7 @@ SEGMENTS_SCHEMA = StructType([
     StructField("reason", StringType()),
     *(StructField(name, LongType()) for name in ("rows", "test_rows", "groups", "trees", "levels")),
     StructField("worst_group", StringType()),
-    *(StructField(name, DoubleType()) for name in (
-        "error_before", "error_after", "noise_floor", "noise_floor_high", "p_value", "beyond_chance",
-        "loss_before", "loss_after",
-    )),
+    *(StructField(name, DoubleType()) for name in NUMBERS),
 ])  # fmt: skip
 """Columns of the table of segments, farthest beyond chance first; the run is its partition ``run_id``."""
 
@@ -143,7 +141,8 @@ def stage_measured(
     """Write the metrics aside and, where there are any, the table of segments; returns their paths."""
     paths = {"metrics": stage_metrics(run, publication, target, measured)}
     if segments:
-        place, rows = _of_run(target, "segments", run.run_id), segment_rows(segments)
+        place = _of_run(target, "segments", run.run_id)
+        rows = [tuple(row[name] for name in SEGMENTS_SCHEMA.names) for row in segment_rows(segments)]
         frame = run.spark.createDataFrame(rows, SEGMENTS_SCHEMA)
         paths["segments"] = publication.stage(place, frame, rows=len(rows), kind="segments")
     return paths

@@ -17,7 +17,7 @@ from mcspark.data.publishing.sink import Publication
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.segments import SegmentResult, segment_row
+from mcspark.pipelines.segments import SegmentResult, segment_rows
 from mcspark.report.card import card
 from mcspark.report.facts import RunFacts
 from mcspark.report.metrics_table import metrics_frame
@@ -65,8 +65,7 @@ def run_facts(
     families = GroupSet.from_config(run.config.groups).families
     facts = _facts(run, summary, measured, model)
     if segments:
-        rows = [segment_row(number, result) for number, result in enumerate(segments)]
-        facts = replace(facts, segments=pd.DataFrame(rows))
+        facts = replace(facts, segments=pd.DataFrame(segment_rows(segments)))
     return with_names(facts, families)
 
 

@@ -156,12 +156,12 @@ def beyond_chance(metrics: Metrics) -> float:
     return (error - floor.expected) / max(high - floor.expected, 1e-12)
 
 
-def segment_rows(results: Sequence[SegmentResult]) -> list[tuple[Any, ...]]:
-    """The table of segments, a tuple each; see :data:`mcspark.pipelines.publishing.SEGMENTS_SCHEMA`."""
-    return [tuple(segment_row(number, result).values()) for number, result in enumerate(results)]
+def segment_rows(results: Sequence[SegmentResult]) -> list[dict[str, Any]]:
+    """The table of segments; see :data:`mcspark.pipelines.publishing.SEGMENTS_SCHEMA`."""
+    return [_segment_row(number, result) for number, result in enumerate(results)]
 
 
-def segment_row(number: int, result: SegmentResult) -> dict[str, Any]:
+def _segment_row(number: int, result: SegmentResult) -> dict[str, Any]:
     """What the table says of one segment."""
     before, after = result.before, result.after
     m = after.lead.levels
@@ -214,8 +214,6 @@ def segments_summary(
 
 def _worst(result: SegmentResult) -> dict[str, Any]:
     """The segment that is farthest beyond what chance explains."""
-    row, names = (
-        segment_row(0, result),
-        ("segment", "own", "error_before", "error_after", "noise_floor", "p_value"),
-    )
+    row = _segment_row(0, result)
+    names = ("segment", "own", "error_before", "error_after", "noise_floor", "p_value")
     return {name: row[name] for name in names}

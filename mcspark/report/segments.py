@@ -12,11 +12,12 @@ NUMBERS = (
     "error_before", "error_after", "noise_floor", "noise_floor_high", "p_value", "beyond_chance",
     "loss_before", "loss_after",
 )  # fmt: skip
+_WANTED = {"own", *TEXTS, *COUNTS, *NUMBERS}
 
 
 def is_segments(frame: pd.DataFrame) -> bool:
     """Whether it has the columns of a table of segments."""
-    return {"own", *TEXTS, *COUNTS, *NUMBERS} <= set(frame.columns)
+    return set(frame.columns) >= _WANTED
 
 
 def checked_segments(frame: pd.DataFrame) -> pd.DataFrame:
@@ -27,8 +28,7 @@ def checked_segments(frame: pd.DataFrame) -> pd.DataFrame:
     ValueError
         If a column is missing or of another type.
     """
-    wanted = {"own", *TEXTS, *COUNTS, *NUMBERS}
-    if missing := sorted(wanted - set(frame.columns)):
+    if missing := sorted(_WANTED - set(frame.columns)):
         raise ValueError(f"the column(s) {missing} are missing")
     for name in (*COUNTS, *NUMBERS):
         if not (pd.api.types.is_numeric_dtype(frame[name]) or frame[name].isna().all()):

@@ -50,7 +50,7 @@ def slots(spark: SparkSession, wait_seconds: float = 60) -> int:
 def settled_slots(spark: SparkSession, quiet_seconds: float = 1.0) -> int:
     """:func:`slots` once no executor has come for a while: they register one after another."""
     count = slots(spark)
-    if _master(spark).partition("[")[0] == "local":
+    if is_local(spark):
         return count
     since = time.monotonic()
     while time.monotonic() - since < quiet_seconds:
@@ -58,6 +58,11 @@ def settled_slots(spark: SparkSession, quiet_seconds: float = 1.0) -> int:
         if (now := slots(spark)) != count:
             count, since = now, time.monotonic()
     return count
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether the tasks run in the driver itself."""
+    return _master(spark).partition("[")[0] == "local"
 
 
 def _master(spark: SparkSession) -> str:

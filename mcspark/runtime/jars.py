@@ -8,7 +8,6 @@ do not.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sys
@@ -27,7 +26,7 @@ from mcspark.errors import ConfigurationError
 from mcspark.runtime import streams
 from mcspark.runtime.causes import advice, telling, unresolved
 from mcspark.runtime.java import ensure_java
-from mcspark.runtime.repository import RepositoryError, cache_folder, downloaded, file_stem, kept
+from mcspark.runtime.repository import RepositoryError, cache_folder, checksum, downloaded, file_stem, kept
 
 log = structlog.get_logger(__name__)
 
@@ -76,7 +75,7 @@ _OWN_REPOSITORY = ("spark.jars.ivySettings", "spark.jars.repositories")
 
 def jars_by_checksum(folder: Path) -> dict[str, Path]:
     """The jars of a folder by their SHA-256."""
-    return {hashlib.sha256(jar.read_bytes()).hexdigest(): jar for jar in sorted(folder.glob("*.jar"))}
+    return {checksum(jar): jar for jar in sorted(folder.glob("*.jar"))}
 
 
 def checked_jars(folder: Path) -> list[Path]:

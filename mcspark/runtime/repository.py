@@ -39,8 +39,7 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 def kept(jars: Mapping[str, str], folder: Path) -> list[Path] | None:
     """The jars of a folder that :func:`downloaded` has filled; None where one is missing or altered."""
     found = [folder / f"{file_stem(name)}.jar" for name in jars.values()]
-    whole = all(file.is_file() and _digest(file) == digest for file, digest in zip(found, jars, strict=True))
-    return found if whole else None
+    return found if all(map(_holds, found, jars)) else None
 
 
 def downloaded(
@@ -92,7 +91,7 @@ def _fetched(
     group, artifact, version = coordinate.split(":")
     name = f"{file_stem(coordinate)}.jar"
     target = folder / name
-    if target.is_file() and _digest(target) == digest:
+    if _holds(target, digest):
         return target
     address = f"{repository}/{group.replace('.', '/')}/{artifact}/{version}/{name}"
     with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{name}.", delete=False) as aside:
@@ -101,7 +100,7 @@ def _fetched(
                 while block := answer.read(_CHUNK):
                     aside.write(block)
             aside.close()
-            if (found := _digest(Path(aside.name))) != digest:
+            if (found := checksum(Path(aside.name))) != digest:
                 raise RepositoryError(f"{address} has the SHA-256 {found}, and not {digest}")
             Path(aside.name).replace(target)
         finally:
@@ -109,7 +108,12 @@ def _fetched(
     return target
 
 
-def _digest(file: Path) -> str:
+def _holds(file: Path, digest: str) -> bool:
+    return file.is_file() and checksum(file) == digest
+
+
+def checksum(file: Path) -> str:
+    """SHA-256 of what a file holds."""
     digest = hashlib.sha256()
     with file.open("rb") as content:
         while block := content.read(_CHUNK):

@@ -213,8 +213,8 @@ class Scorer:
             part, member = calibrator.part_of(member)
             groups, calibrator = part.groups, part.calibrator
         if isinstance(calibrator, Stages):
-            names = readable_names(groups.families, groups.names).values() if readable else None
-            return explained(calibrator, score, member, names if names is None else tuple(names))
+            names = tuple(readable_names(groups.families, groups.names).values()) if readable else None
+            return explained(calibrator, score, member, names)
         raise ContractError(
             f"a calibrator of the method {self.method!r} has no steps to explain; fit one with "
             "calibrator.method: trees"

@@ -172,6 +172,10 @@ class FittedGroups:
             inside = np.flatnonzero(codes[:, i])
             base[inside, start + codes[inside, i] - 1] = True
             start += len(family.categories)
+        return self.with_intersections(base)
+
+    def with_intersections(self, base: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Groups, shape (N, G), from those of single categories, shape (N, number of :attr:`base_names`)."""
         if not self.pairs:
             return base
         left, right = np.asarray(self.pairs, dtype=np.int64).T

@@ -40,3 +40,14 @@ def lightgbm_parameters(table: TrainingTable, settings: TreeSettings) -> dict[st
     if settings.monotone:
         found["monotone_constraints"] = [1] + [0] * table.membership.shape[1]
     return found
+
+
+def official_parameters(table: TrainingTable, settings: TreeSettings) -> dict[str, Any]:
+    """:func:`lightgbm_parameters` for the official library, which would else leave out bins and features."""
+    return {
+        **lightgbm_parameters(table, settings),
+        "min_data_in_bin": 1,
+        "feature_pre_filter": False,
+        "force_col_wise": True,
+        "verbosity": -1,
+    }

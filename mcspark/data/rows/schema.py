@@ -116,15 +116,12 @@ def check_attribute_schema(
     ContractError
         With all problems at once.
     """
-    problems = _missing(df.schema, [*table.key, *needed]) + _bad_keys(df.schema, table.key)
-    problems += _working_names(needed) + _bad_values(df.schema, valued)
+    problems = _working_names(needed) + _bad_values(df.schema, valued)
     for name in numeric:
         if name in df.columns and not _is_number(df.schema[name].dataType, table.format):
             kind = df.schema[name].dataType.simpleString()
             problems.append(f"~ {name} {kind} -> number: has bins or divide_by; store it as a number")
-    problems += _other_keys(df.schema, table.key, scored_schema)
-    _refuse(source, problems)
-    _log_unused(source, df.columns, [*table.key, *needed])
+    _check_joined(df, table.key, needed, problems, source, scored_schema)
 
 
 def refuse_label_twice(scored_schema: StructType, name: str, *, source: str) -> None:
@@ -154,12 +151,24 @@ def check_label_schema(df: DataFrame, table: LabelTable, *, source: str, scored_
     ContractError
         With all problems at once.
     """
-    problems = _missing(df.schema, [*table.key, table.label]) + _bad_keys(df.schema, table.key)
+    problems = []
     if table.label in df.columns and not has_number(df.schema, table.label, table.format):
         problems.append(_no_number(df.schema, table.label))
-    problems += _other_keys(df.schema, table.key, scored_schema)
-    _refuse(source, problems)
-    _log_unused(source, df.columns, [*table.key, table.label])
+    _check_joined(df, table.key, [table.label], problems, source, scored_schema)
+
+
+def _check_joined(
+    df: DataFrame,
+    key: Sequence[str],
+    needed: Sequence[str],
+    problems: list[str],
+    source: str,
+    scored_schema: StructType,
+) -> None:
+    """Refuse a table that is joined to the scored one for its key, its columns, or these problems."""
+    missing = _missing(df.schema, [*key, *needed]) + _bad_keys(df.schema, key)
+    _refuse(source, [*missing, *problems, *_other_keys(df.schema, key, scored_schema)])
+    _log_unused(source, df.columns, [*key, *needed])
 
 
 def resolve_columns(

@@ -9,7 +9,7 @@ import pytest
 from mcspark.core.cells.cells import Role
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.errors import ContractError, McsparkError
-from mcspark.ml.cells import PLACE, SPREAD
+from mcspark.ml.cell_sums import PLACE, SPREAD
 from mcspark.ml.kept_cells import _fitted, refuse_weights, shared_scale, window_bins
 
 OWN, COARSE = ScoreBins(2, (2, 2)), ScoreBins.uniform(2)
