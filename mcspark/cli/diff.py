@@ -75,6 +75,11 @@ def _side(path: str, letter: str) -> tuple[Side, Path | None, list[str]]:
     manifest = json_object(place)
     if not isinstance(manifest.get("run_id"), str):
         raise ContractError(f"{path}: neither a model's folder nor the manifest of a run (no run_id)")
+    if manifest.get("scores"):
+        raise ContractError(
+            f"{path}: the manifest of a run of several scores; name the folder of one's model, such as "
+            "scores/0000 in the folder of the model"
+        )
     named = manifest.get("paths")
     paths: dict[str, Any] = named if isinstance(named, dict) else {}
     model, notes, folder = None, [], local_place(str(paths.get("model") or ""))
@@ -92,7 +97,8 @@ def _side(path: str, letter: str) -> tuple[Side, Path | None, list[str]]:
 def _metrics_of_maker(folder: Path) -> MetricsTable | None:
     """The metrics of the run that has made a model, where its folder says which they are."""
     try:
-        return metrics_at(json_object(folder / RUN_FILE).get("metrics"))
+        origin = json_object(folder / RUN_FILE)
+        return metrics_at(origin.get("metrics"), origin.get("score"))
     except ContractError:
         return None
 

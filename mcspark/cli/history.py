@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -20,7 +21,8 @@ from mcspark.report.history.job_history import JobHistory
 from mcspark.report.history.limits import RULE
 from mcspark.report.history.page import TITLE, History, interval, limit_words, render_history
 from mcspark.report.history.past_run import PastRun, shortened
-from mcspark.report.metrics_table import MetricsTable
+from mcspark.report.metrics_table import MetricsTable, of_score
+from mcspark.report.scores import summary_of_score
 
 PAGE = "index.html"
 
@@ -62,18 +64,27 @@ def history_of(paths: Sequence[str], site: Path | None = None) -> History:
             except (OSError, ValueError) as error:
                 skipped.append((str(file), shortened(error)))
                 continue
-            run = PastRun(manifest)
-            try:
-                table = _metrics(run, _roots(place, file))
-            except (OSError, ValueError, TypeError, KeyError) as error:
-                table = None
-                skipped.append((f"metrics of {run.run_id}", shortened(error)))
-            runs.append(PastRun(manifest, table, None if site is None else _report(run, site)))
+            for one in _by_score(manifest):
+                run = PastRun(one)
+                try:
+                    table = _metrics(run, _roots(place, file))
+                except (OSError, ValueError, TypeError, KeyError) as error:
+                    table = None
+                    skipped.append((f"metrics of {run.run_id}", shortened(error)))
+                runs.append(PastRun(one, table, None if site is None else _report(run, site)))
     if not runs:
         raise ContractError(
             f"{', '.join(paths)}: none of {len(skipped)} manifests can be read, such as {skipped[0]}"
         )
     return History(runs, skipped)
+
+
+def _by_score(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """The manifest as those of runs with one score each, where it is of several."""
+    scores = manifest.get("scores")
+    if not isinstance(scores, dict) or not all(isinstance(own, dict) for own in scores.values()):
+        return [manifest]
+    return [summary_of_score(manifest, score) for score in scores]
 
 
 def _manifests(place: Path) -> Iterator[Path]:
@@ -117,7 +128,8 @@ def _roots(place: Path, file: Path) -> list[Path]:
 def _metrics(run: PastRun, roots: Sequence[Path]) -> MetricsTable | None:
     """Its metrics: beside the output, wherever that has been moved to, or else where the manifest says."""
     leaf = f"run_id={run.run_id}"
-    places = [root.with_name(f"{root.name}_metrics") / leaf for root in roots if root.name]
+    table_of = "metrics" if run.score is None else "metrics_by_score"
+    places = [root.with_name(f"{root.name}_{table_of}") / leaf for root in roots if root.name]
     told = run.at("paths", "metrics")
     if isinstance(told, str) and told.rstrip("/").endswith(leaf):
         places.append(local_place(told))
@@ -128,7 +140,7 @@ def _metrics(run: PastRun, roots: Sequence[Path]) -> MetricsTable | None:
         if sum(file.stat().st_size for file in files) > _MAX_METRICS:
             raise ValueError(f"{place}: larger than {_MAX_METRICS} bytes")
         frames = [frame_in(file, partitioning=None) for file in files]
-        table = pd.concat(frames, ignore_index=True)
+        table = of_score(pd.concat(frames, ignore_index=True), run.score)
         return MetricsTable(table) if len(table) else None
     return None
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mcspark.cli.files import local_place
 from mcspark.errors import ContractError
-from mcspark.report.metrics_table import MetricsTable
+from mcspark.report.metrics_table import MetricsTable, of_score
 from mcspark.report.segments import checked_segments
 from mcspark.runtime.untrusted import read_json
 
@@ -45,9 +45,12 @@ def json_object(place: Path) -> dict[str, Any]:
     return plain
 
 
-def metrics_at(path: Any) -> MetricsTable | None:
-    """The metrics table at a path; None where nothing is there, a ``ContractError`` where it is another."""
-    return _made_at(path, MetricsTable, "metrics table")
+def metrics_at(path: Any, score: str | None = None) -> MetricsTable | None:
+    """The metrics table at a path; None where nothing is there, a ``ContractError`` where it is another.
+
+    Of the table of several scores it is that of the score.
+    """
+    return _made_at(path, lambda frame: MetricsTable(of_score(frame, score)), "metrics table")
 
 
 def segments_at(path: Any) -> pd.DataFrame | None:

@@ -16,12 +16,13 @@ from mcspark.core.cells.readable import readable_names
 from mcspark.core.metrics.lead import ERROR_NAMES
 from mcspark.core.model.stages import Stages
 from mcspark.core.saved import saved_model, segment_file
+from mcspark.core.saved_scores import SavedScores, of_several, score_folder
 from mcspark.core.segments import SegmentTable
 from mcspark.errors import ContractError
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.fit_summary import FitSummary
 from mcspark.report.facts import count, number
-from mcspark.report.metrics_table import MetricsTable
+from mcspark.report.metrics_table import MetricsTable, of_score
 from mcspark.report.names import families_of
 from mcspark.report.segments import checked_segments, is_segments, segment_records
 from mcspark.runtime.untrusted import read_json
@@ -59,16 +60,28 @@ def shown(path: str, groups: int = 10) -> str:
             return _model(read_json(text_in(place / "model.json")), groups)
         if place.suffix == ".json":
             plain = read_json(text_in(place))
-            if isinstance(plain, dict) and "calibrator" in plain:
+            if isinstance(plain, dict) and ("calibrator" in plain or place.name == "model.json"):
                 return _model(plain, groups)
             return _manifest(plain)
         frame = frame_in(place)
-        return _segment_table(frame, groups) if is_segments(frame) else _metrics(frame, groups)
+        if is_segments(frame):
+            return _segment_table(frame, groups)
+        if "score" not in frame.columns:
+            return _metrics(frame, groups)
+        by_score = ((name, of_score(frame, name)) for name in dict.fromkeys(frame["score"]))
+        return "\n\n".join(f"Score {name}\n{_metrics(found, groups)}" for name, found in by_score)
     except _NONE_OF_THESE as error:
         raise ContractError(f"{path}: no model, manifest or metrics table of mcspark ({error})") from error
 
 
 def _model(plain: Any, groups: int) -> str:
+    if of_several(plain):
+        found = SavedScores.from_dict(plain)
+        head = f"Calibrators of {len(found.digests)} score(s), written by mcspark {plain['mcspark']}"
+        listed = text_table(
+            ("folder", "score"), [(score_folder(number), name) for number, name in enumerate(found.digests)]
+        )
+        return f"{head}; each is a model by itself\n{listed}"
     model = saved_model(plain)
     fit = FitSummary.from_dict(model.fit, model.groups.names, model.calibrator)
     names = readable_names(model.groups.families, model.groups.names)
@@ -199,8 +212,12 @@ def _manifest(plain: Any) -> str:
     parts += [f"Warning: {warning}" for warning in plain.get("warnings") or ()]
     if isinstance(segments := plain.get("segments"), Mapping):
         parts.append(_segments_of_run(segments))
+    families = families_of(plain.get("configuration"))
     if metrics := plain.get("metrics"):
-        parts.append(_summary(metrics, plain.get("lead") or {}, families_of(plain.get("configuration"))))
+        parts.append(_summary(metrics, plain.get("lead") or {}, families))
+    for name, own in (plain.get("scores") or {}).items():
+        if metrics := own.get("metrics"):
+            parts.append(f"Score {name}\n{_summary(metrics, own.get('lead') or {}, families)}")
     if paths := plain.get("paths"):
         parts.append("Paths\n" + "\n".join(f"{name}: {place}" for name, place in paths.items()))
     if seconds := plain.get("seconds"):

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from mcspark.config.models import Config
 from mcspark.config.problems import Place, Problem
-from mcspark.config.tables import ADDED_COLUMNS
+from mcspark.config.tables import ADDED_COLUMNS, ScoredTable
 from mcspark.identifiers import folded
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 
-_SUFFIXES = ("", "_candidate", "_rejected", "_metrics")
+_SUFFIXES = ("", "_candidate", "_rejected", "_metrics", "_metrics_by_score")
 
 REFUSED = "refused"
 """Behind the names of what the gate has refused."""
@@ -33,6 +33,11 @@ def refused_place(path: str) -> str:
     """Where a refused model or report goes: ``report.html`` becomes ``report_refused.html``."""
     stem = path.rstrip("/").removesuffix(".html")
     return f"{stem}_{REFUSED}{'.html' if path.endswith('.html') else ''}"
+
+
+def page_of_score(page: str, number: int) -> str:
+    """Where the report of one of several scores lies: names of columns make no names of files."""
+    return f"{page.removesuffix('.html')}_{number:04d}.html"
 
 
 def card_of(page: str) -> str:
@@ -65,10 +70,23 @@ def clashes(config: Config, *, adds_scores: bool, file: str | None = None) -> li
                 problems.append(problem)
         taken[".".join(writes.place)] = list(writes.paths)
     problems += _same_tables(config)
-    if adds_scores and folded(config.scored.score) in ADDED_COLUMNS:
-        what = "is a column that the output adds; rename it in the scored table"
-        problems.append(Problem(("scored", "score"), what, config.scored.score))
-    return problems
+    return problems + (_added_twice(config.scored) if adds_scores else [])
+
+
+def _added_twice(scored: ScoredTable) -> list[Problem]:
+    """Columns that stand in the scored table, and that the output adds."""
+    added = [folded(name) for name in (*scored.added, *ADDED_COLUMNS[1:])]
+    what = "is a column that the output adds; rename it in the scored table"
+    place = ("scored", "scores" if scored.scores else "score")
+    problems = [Problem(place, what, name) for name in scored.all_scores if folded(name) in added]
+    if scored.scores is None:
+        return problems  # its name is kept from all others
+    others = [name for name in (*scored.key, scored.label, scored.weight) if name]
+    return problems + [
+        Problem(place, f"{name} is a column that the output adds; rename it in the scored table", name)
+        for name in others
+        if folded(name) in added
+    ]
 
 
 def _written(config: Config, *, adds_scores: bool) -> list[_Writes]:
@@ -77,12 +95,14 @@ def _written(config: Config, *, adds_scores: bool) -> list[_Writes]:
     if config.output is not None and config.output.path:
         path = config.output.path.rstrip("/")
         kinds = ("", "_candidate", f"_{REFUSED}") if adds_scores else ("",)
-        tables = ("", "_rejected", "_metrics", *_segments(config)) if adds_scores else ("", "_metrics")
+        metrics = "_metrics" if config.scored.scores is None else "_metrics_by_score"
+        tables = ("", "_rejected", metrics, *_segments(config)) if adds_scores else ("", metrics)
         found.append(_Writes(("output", "path"), [f"{path}{k}{t}" for k in kinds for t in tables]))
     if config.model is not None:
         found.append(_Writes(("model", "path"), [config.model.path, refused_place(config.model.path)]))
     if config.report is not None:
         pages = [config.report.path, refused_place(config.report.path)]
+        pages += [page_of_score(p, i) for p in pages for i in range(len(config.scored.scores or ()))]
         found.append(_Writes(("report", "path"), [*pages, *map(card_of, pages)]))
     if config.cells is not None and adds_scores:
         found.append(_Writes(("cells", "path"), [config.cells.path]))

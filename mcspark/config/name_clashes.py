@@ -24,7 +24,8 @@ def name_clashes(config: Config) -> list[Problem]:
             **_roles(config.scored),
             **dict.fromkeys(map(folded, config.scored.key), "is part of the key"),
         }
-        taken |= dict.fromkeys(ADDED_COLUMNS, "is a column that the output adds")
+        added = (*map(folded, config.scored.added), *ADDED_COLUMNS)
+        taken |= dict.fromkeys(added, "is a column that the output adds")
         taken |= dict.fromkeys(OF_REJECTED, "is a column of the rejected rows")
         problems += _taken(("output", "partition"), config.output.partition, taken)
     places: list[tuple[Place, ScoredTable, Place, Groups]] = [
@@ -46,8 +47,11 @@ def name_clashes(config: Config) -> list[Problem]:
 
 
 def _roles(scored: ScoredTable) -> dict[str, str]:
-    roles = {"is the score": scored.score, "is the label": scored.label, "is the weight": scored.weight}
-    return {folded(name): role for role, name in roles.items() if name}
+    roles: dict[str | None, str] = dict.fromkeys(
+        scored.all_scores, "is a score" if scored.scores else "is the score"
+    )
+    roles |= {scored.label: "is the label", scored.weight: "is the weight"}
+    return {folded(name): role for name, role in roles.items() if name}
 
 
 def _taken(place: Place, partition: Mapping[str, str] | None, taken: Mapping[str, str]) -> list[Problem]:

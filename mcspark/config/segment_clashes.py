@@ -26,8 +26,12 @@ def segment_problems(config: Config) -> Iterator[Problem]:
     if config.cells is not None:
         what = "does not go with kept cells, which are of all rows together; leave one of the sections out"
         yield Problem(("segments",), what)
-    roles = {"score": scored.score, "label": scored.label, "weight": scored.weight}
+    roles = [
+        *(("score", name) for name in scored.all_scores),
+        ("label", scored.label),
+        ("weight", scored.weight),
+    ]
     for name in segments.by:
-        for role, taken in roles.items():
+        for role, taken in roles:
             if taken is not None and folded(name) == folded(taken):
                 yield Problem(("segments", "by"), f"names the {role}; name columns that rows share", name)

@@ -14,6 +14,7 @@ from mcspark.config.clashes import clashes
 from mcspark.config.models import Config
 from mcspark.config.name_clashes import name_clashes
 from mcspark.config.problems import Place, Problem, problems_of, raise_problems
+from mcspark.config.score_clashes import score_problems
 from mcspark.config.secrets import redact_uri
 from mcspark.config.segment_clashes import segment_problems
 from mcspark.config.window_clashes import window_problems
@@ -81,6 +82,7 @@ def load_config(
         problems.extend(name_clashes(config))
         problems.extend(window_problems(config))
         problems.extend(segment_problems(config))
+        problems.extend(score_problems(config, compares="compare.output" in needs))
         if "output" in needs:
             problems.extend(clashes(config, adds_scores="model" in needs, file=path))
     told = [

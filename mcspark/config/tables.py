@@ -8,10 +8,15 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from mcspark.config.csv_text import CsvText
 from mcspark.config.section import Column, Columns, Path, Section, TableName, Written
-from mcspark.identifiers import check_identifier, check_partition_value, folded
+from mcspark.identifiers import MAX_NAME, check_identifier, check_partition_value, folded
 
-ADDED_COLUMNS = ("calibrated_score", "split")
+CALIBRATED_PREFIX = "calibrated_"
+
+ADDED_COLUMNS = (f"{CALIBRATED_PREFIX}score", "split")
 """The columns that a job adds to the key, score, label and weight of its output."""
+
+MAX_SCORES = 50
+"""Most scores that are calibrated in one run."""
 
 OF_REJECTED = ("reasons", "source")
 """The columns that stand beside the key in the table of rejected rows."""
@@ -123,6 +128,11 @@ class ScoredTable(Partitioned, Source):
     format: InputFormat = Field("parquet", description="Format of the table.")
     key: Columns = Field(description="Columns that together name a row once.")
     score: Column = Field("score", description="Score f0(x), a number in [0, 1].")
+    scores: Columns | None = Field(
+        None,
+        description="Several models' scores, in place of score: each has a calibrator of its own, and in the "
+        "output a column calibrated_<score>. A row needs all of them.",
+    )
     label: Column | None = Field("label", description="Label y in [0, 1]; null: scored, not learned from.")
     weight: Column | None = Field(None, description="Survey or importance weight, not negative; 1 if absent.")
     dedupe: Dedupe | None = Field(None, description="Mend repeated keys; null refuses them.")
@@ -134,19 +144,64 @@ class ScoredTable(Partitioned, Source):
             raise ValueError(f"names {taken[0]!r}, a column that the output adds; rename it in the table")
         return key
 
-    @field_validator("score", "label", "weight")
+    @model_validator(mode="before")
     @classmethod
-    def _one_role_a_column(cls, column: str | None, info: ValidationInfo) -> str | None:
-        if column is None:
-            return None
-        for role in ("key", "score", "label"):
-            taken = info.data.get(role)
-            names = taken if isinstance(taken, tuple) else (taken,)
-            if any(n is not None and folded(n) == folded(column) for n in names):
-                raise ValueError(f"is the column {column!r}, which is already {role}; name another column")
-        if info.field_name != "score" and folded(column) in ADDED_COLUMNS:
-            raise ValueError(f"is {column!r}, a column that the output adds; rename it in the table")
-        return column
+    def _one_score_or_several(cls, data: Any) -> Any:
+        # Its default stands in every configuration that is written out.
+        if (
+            isinstance(data, dict)
+            and data.get("scores") is not None
+            and data.get("score", "score") != "score"
+        ):
+            raise ValueError("has score and scores; name one score, or all of them in scores")
+        return data
+
+    @field_validator("scores")
+    @classmethod
+    def _scores_have_room(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names and len(names) > MAX_SCORES:
+            raise ValueError(
+                f"names {len(names)} scores, more than {MAX_SCORES}; calibrate them in several runs"
+            )
+        if long := [name for name in names or () if len(calibrated_name(name)) > MAX_NAME]:
+            raise ValueError(
+                f"names {long[0]!r}, too long for a column {CALIBRATED_PREFIX}<score>; shorten it"
+            )
+        return names
+
+    @property
+    def all_scores(self) -> tuple[str, ...]:
+        """The columns of the scores."""
+        return self.scores or (self.score,)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Columns of the output for the calibrated scores."""
+        return ADDED_COLUMNS[:1] if self.scores is None else tuple(map(calibrated_name, self.scores))
+
+    @field_validator("score", "scores", "label", "weight")
+    @classmethod
+    def _one_role_a_column(cls, given: Any, info: ValidationInfo) -> Any:
+        is_score = info.field_name in ("score", "scores")
+        roles = ("key",) if is_score else ("key", "scores" if info.data.get("scores") else "score", "label")
+        for column in _listed(given):
+            for role in roles:
+                if any(folded(name) == folded(column) for name in _listed(info.data.get(role))):
+                    raise ValueError(
+                        f"is the column {column!r}, which is already {role}; name another column"
+                    )
+            if not is_score and folded(column) in ADDED_COLUMNS:
+                raise ValueError(f"is {column!r}, a column that the output adds; rename it in the table")
+        return given
+
+
+def _listed(names: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return names if isinstance(names, tuple) else (names,) if names is not None else ()
+
+
+def calibrated_name(score: str) -> str:
+    """Column of the output for one of several scores."""
+    return f"{CALIBRATED_PREFIX}{score}"
 
 
 class AttributeTable(Source):

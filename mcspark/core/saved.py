@@ -144,6 +144,11 @@ def _saved_model(plain: Any) -> SavedModel:
     found = plain.get("schema_version")
     if found != SCHEMA_VERSION or isinstance(found, bool):
         raise ValueError(f"its schema version is {found!r}; this program reads version {SCHEMA_VERSION}")
+    if "scores" in plain and "calibrator" not in plain:
+        raise ValueError(
+            "it is of several scores, each of which has a model of its own in a folder below, scores/0000 "
+            "and so on: name one of these, or list the scores by scored.scores"
+        )
     if set(plain) - _LATER_KEYS != _KEYS:
         raise ValueError(f"its keys differ by {sorted(set(plain) - _LATER_KEYS ^ _KEYS)}")
     if plain["sha256"] != digest(plain):

@@ -185,7 +185,7 @@ def _texts(files: Files, path: str, model: Savable) -> tuple[str, ...]:
 def _plain(model: Savable, digests: tuple[str, ...] = ()) -> dict[str, Any]:
     plain = {
         "schema_version": SCHEMA_VERSION,
-        "mcspark": _own_version(),
+        "mcspark": own_version(),
         "method": model.method,
         "groups": model.fitted.to_dict(),
         "group_names": list(model.fitted.names),
@@ -274,7 +274,8 @@ def _by_segment(parts: list[dict[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]
     return {name: pd.concat(some, ignore_index=True) for name, some in found.items() if some}
 
 
-def _own_version() -> str:
+def own_version() -> str:
+    """Version of this program."""
     try:
         return version("mcspark")
     except PackageNotFoundError:

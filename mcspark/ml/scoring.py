@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
-from mcspark.core.cells.groups import distinct_rows
+from mcspark.core.calibrator import SignatureCalibrator
+from mcspark.core.cells.groups import FittedGroups, distinct_rows
 from mcspark.core.segments import Part
 from mcspark.ml.groups import with_signature, word_names
 from mcspark.runtime.archives import quick_to_follow
@@ -22,15 +23,14 @@ ROWS_AT_ONCE = 200_000
 """Arrow batches are put together to so many rows, for which a calibrator's tables are laid out once."""
 
 Batch = tuple["pd.Series[float]", ...]
-"""The score, then the words of the signature."""
+"""The scores, then the words of the signature."""
 
 
-def with_calibrated(frame: DataFrame, score: str, scoring: Part, name: str) -> DataFrame:
-    """Add the calibrated score of rows that carry category columns.
+class Scored(NamedTuple):
+    """A score that is calibrated.
 
     Parameters
     ----------
-    frame : DataFrame
     score : str
         Double in [0, 1].
     scoring : Part
@@ -38,28 +38,68 @@ def with_calibrated(frame: DataFrame, score: str, scoring: Part, name: str) -> D
     name : str
         Column to add: double in [0, 1].
     """
-    words = word_names(scoring.groups)
-    return (
-        with_signature(frame, scoring.groups)
-        .withColumn(name, _calibrated(scoring)(F.col(score), *map(F.col, words)))
-        .drop(*words)
+
+    score: str
+    scoring: Part
+    name: str
+
+
+def with_calibrated(frame: DataFrame, score: str, scoring: Part, name: str) -> DataFrame:
+    """Add the calibrated score of rows that carry category columns; see :class:`Scored`."""
+    return with_each_calibrated(frame, [Scored(score, scoring, name)])
+
+
+def with_each_calibrated(frame: DataFrame, scored: Sequence[Scored]) -> DataFrame:
+    """Add calibrated scores of rows that carry category columns, all of them in one pass.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    scored : sequence of Scored
+        Their calibrators are about the same groups.
+    """
+    groups = scored[0].scoring.groups
+    words = word_names(groups)
+    calibrated = _calibrated(groups, [one.scoring.calibrator for one in scored])
+    arguments = [F.col(name) for name in (*(one.score for one in scored), *words)]
+    found = with_signature(frame, groups)
+    if len(scored) == 1:
+        return found.withColumn(scored[0].name, calibrated(*arguments)).drop(*words)
+    found = found.withColumn(_EVERY, calibrated(*arguments))
+    return found.withColumns({one.name: F.col(_EVERY)[f"c{i}"] for i, one in enumerate(scored)}).drop(
+        *words, _EVERY
     )
 
 
-def _calibrated(scoring: Part) -> Callable[..., Column]:
-    groups, calibrator = scoring.groups, scoring.calibrator
+_EVERY = "__every_calibrated"
 
-    def score_batches(batches: Iterable[Batch]) -> Iterator[pd.Series[float]]:
+
+def _calibrated(groups: FittedGroups, calibrators: Sequence[SignatureCalibrator]) -> Callable[..., Column]:
+    """Scores and words of signatures to a calibrated score, or to a structure of as many as there are."""
+    several = len(calibrators) > 1
+
+    def score_batches(batches: Iterable[Batch]) -> Iterator[pd.Series[float] | pd.DataFrame]:
         for some in gathered(batches, ROWS_AT_ONCE, lambda batch: len(batch[0])):
             columns = _joined(some)
-            signatures, signature = distinct_rows(np.stack(columns[1:], axis=1).astype(np.int64))
-            score = columns[0].astype(np.float64)
-            yield pd.Series(calibrator.apply_signatures(score, signature, groups.membership(signatures)))
+            words = np.stack(columns[len(calibrators) :], axis=1).astype(np.int64)
+            signatures, signature = distinct_rows(words)
+            membership = groups.membership(signatures)
+            found = [
+                calibrator.apply_signatures(score.astype(np.float64), signature, membership)
+                for calibrator, score in zip(calibrators, columns, strict=False)
+            ]
+            yield (
+                pd.DataFrame({f"c{i}": values for i, values in enumerate(found)})
+                if several
+                else pd.Series(found[0])
+            )
 
     score_all = quick_to_follow(score_batches)
     # Spark takes the kind of function from these; those above are text, of types that checkers alone have.
-    score_all.__annotations__ = {"batches": Iterator[tuple[pd.Series, ...]], "return": Iterator[pd.Series]}
-    return cast("Callable[..., Column]", cast("Any", pandas_udf)(score_all, "double"))
+    returned: Any = Iterator[pd.DataFrame] if several else Iterator[pd.Series]
+    score_all.__annotations__ = {"batches": Iterator[tuple[pd.Series, ...]], "return": returned}
+    returns = ", ".join(f"c{i} double" for i in range(len(calibrators))) if several else "double"
+    return cast("Callable[..., Column]", cast("Any", pandas_udf)(score_all, returns))
 
 
 def _joined(batches: list[Batch]) -> list[NDArray[Any]]:

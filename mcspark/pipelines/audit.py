@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from mcspark.core.cells.cells import Role
-from mcspark.core.metrics.metrics import Metrics
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import GateError
 from mcspark.ml.cells import make_cells
@@ -18,6 +18,7 @@ from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
 from mcspark.pipelines.publishing import finish_run, stage_metrics
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.reporting import claim_report
+from mcspark.pipelines.result import ScoreResult
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary, measured_summary
 from mcspark.report.metrics_table import MetricsTable, metrics_frame
@@ -29,12 +30,28 @@ def audit(run: Run) -> dict[str, Any]:
     against = run.config.drift.against
     earlier = earlier_metrics(run.spark, against) if against else None
     if run.config.report:
-        claim_report(Publication(run.spark, run.run_id), run.config.report.path)
+        claim_report(run, Publication(run.spark, run.run_id), run.config.report.path)
     plan = GroupSet.from_config(run.config.groups)
     inputs = read_inputs(run, plan.families, plan.columns, needs_label=True)
     inputs.refuse_unmatched()
     if not inputs.n_accepted:
         return _empty(run, inputs, target)
+    results = []
+    with inputs.read_again() as kept:
+        for alone in kept.by_score():
+            with alone.told():
+                result, groups, signatures = _measured(run, alone, plan)
+            results.append(result)
+    with Publication(run.spark, run.run_id) as publication:
+        paths = {"metrics": stage_metrics(run, publication, target, results)}
+        summary = measured_summary(run, inputs, groups, signatures, results, paths)
+        if earlier is not None:
+            return _compared(run, publication, target, summary, results, *earlier)
+        return finish_run(run, publication, target, summary, results)
+
+
+def _measured(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[ScoreResult, int, int]:
+    """The metrics of one score, with the number of groups and of signatures."""
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
         told["rows"] = inputs.n_labelled
@@ -44,12 +61,8 @@ def audit(run: Run) -> dict[str, Any]:
         test = cells.of_role(Role.test)
         metrics = measured(run, test, intervals=True, lead=told_lead(run, test))
         told["rows"] = metrics.rows
-    with Publication(run.spark, run.run_id) as publication:
-        paths = {"metrics": stage_metrics(run, publication, target, {"before": metrics})}
-        summary = measured_summary(run, inputs, len(groups.names), len(cells.membership), metrics, paths)
-        if earlier is not None:
-            return _compared(run, publication, target, summary, metrics, *earlier)
-        return finish_run(run, publication, target, summary, {"before": metrics})
+    result = ScoreResult(inputs.scored.score, {"before": metrics})
+    return result, len(groups.names), len(cells.membership)
 
 
 def _compared(
@@ -57,7 +70,7 @@ def _compared(
     publication: Publication,
     target: Target,
     summary: dict[str, Any],
-    metrics: Metrics,
+    results: Sequence[ScoreResult],
     against: str,
     then: MetricsTable,
 ) -> dict[str, Any]:
@@ -69,11 +82,11 @@ def _compared(
         If a limit of the section drift is exceeded.
     """
     limits = run.config.drift
-    change = change_since(MetricsTable(metrics_frame({"before": metrics})), then, against, limits.stage)
+    change = change_since(MetricsTable(metrics_frame(results[0].metrics)), then, against, limits.stage)
     problems = too_far(limits, change)
     status = "gate" if problems else "ok"
     told = {**summary, "status": status, "drift": {**change.summary(), "problems": problems}}
-    finished = finish_run(run, publication, target, told, {"before": metrics})
+    finished = finish_run(run, publication, target, told, results)
     if problems:
         run.is_recorded = True
         raise GateError(
@@ -87,5 +100,5 @@ def _compared(
 def _empty(run: Run, inputs: Inputs, target: Target) -> dict[str, Any]:
     """An audit of no rows, where that is allowed: a metrics table without rows, and no number."""
     with Publication(run.spark, run.run_id) as publication:
-        paths = {"metrics": stage_metrics(run, publication, target, {})}
+        paths = {"metrics": stage_metrics(run, publication, target, [])}
         return finish_run(run, publication, target, empty_summary(run, inputs, paths))

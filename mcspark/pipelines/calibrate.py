@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -30,11 +31,10 @@ from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.segment_fits import Segments
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.gate import refusal, unmet, unmet_by_segment
-from mcspark.pipelines.inputs import Inputs, read_inputs
+from mcspark.pipelines.inputs import CALIBRATED, Inputs, calibrated_rows, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
 from mcspark.pipelines.partitions import Partitions
 from mcspark.pipelines.publishing import (
-    CALIBRATED,
     claim,
     finish_run,
     publish_empty,
@@ -44,6 +44,7 @@ from mcspark.pipelines.publishing import (
 )
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.refused import keep_refused
+from mcspark.pipelines.result import ScoreResult
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.segments import (
     SegmentResult,
@@ -55,7 +56,7 @@ from mcspark.pipelines.segments import (
     trained_as,
 )
 from mcspark.pipelines.summary import calibrated_summary
-from mcspark.pipelines.window import Learning
+from mcspark.pipelines.window import Learning, Window
 from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime import jars
 from mcspark.runtime.columns import column
@@ -103,35 +104,54 @@ def calibrate(run: Run) -> dict[str, Any]:
                 f"{inputs.source}: no row has a label, so there is nothing to learn from; check scored.label"
             )
         learned = Learning(run, plan, inputs, workspace).window() if config.cells else None
-        if learned is None:
-            cells, groups = _cells(run, inputs, plan)
-        else:
-            cells, groups = learned.cells, learned.groups
-        model = _fit(run, inputs, cells, groups)
-        segments = fit_segments(run, inputs, plan, cells, groups) if config.segments else None
-        if segments is not None:
-            model = segments.model(model)
-        test = cells.of_role(Role.test) if learned is None or config.learn is None else learned.test
-        metrics, results = _measured(run, inputs, model, test, segments)
+        results = []
+        for alone in inputs.by_score():
+            with alone.told():
+                results.append(_calibrated(run, alone, plan, learned))
         if learned is not None and config.learn is not None:
             inputs = learned.with_roles(inputs)
-        more: dict[str, Any] = {"learned": learned.summary()} if learned else {}
-        problems = unmet(config.gate, metrics["before"], metrics["after"], changes=model.changes)
-        if segments is not None:
-            failed = unmet_by_segment(config, results)
-            more["segments"] = segments_summary(config, segments, results, failed)
-            problems += failed
-        if problems:
-            raise refusal(problems, keep_refused(run, inputs, model, metrics, more, results))
+        if problems := _unmet(run, results):
+            raise refusal(problems, keep_refused(run, inputs, results))
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
-            scored = with_calibrated(inputs.accepted, WORKING.score, model.scoring, CALIBRATED)
-            paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
-            paths |= stage_measured(run, publication, target, metrics, results)
-            stage_model(run, publication, target, config.model.path, model, paths["metrics"])
+            scored = calibrated_rows(inputs, [result.fitted for result in results])
+            paths = stage_tables(publication, target, inputs, scored)
+            paths |= stage_measured(run, publication, target, results)
+            stage_model(run, publication, target, config.model.path, results, paths["metrics"])
         paths["model"] = config.model.path
-        summary = calibrated_summary(run, inputs, model, metrics, paths, more)
-        return finish_run(run, publication, target, summary, metrics, model, segments=results, lease=lease)
+        summary = calibrated_summary(run, inputs, results, paths)
+        return finish_run(run, publication, target, summary, results, lease=lease)
+
+
+def _calibrated(run: Run, inputs: Inputs, plan: GroupSet, learned: Window | None) -> ScoreResult:
+    """Learn the calibrator of one score, and measure before and after."""
+    config = run.config
+    cells, groups = _cells(run, inputs, plan) if learned is None else (learned.cells, learned.groups)
+    model = _fit(run, inputs, cells, groups)
+    segments = fit_segments(run, inputs, plan, cells, groups) if config.segments else None
+    if segments is not None:
+        model = segments.model(model)
+    test = cells.of_role(Role.test) if learned is None or config.learn is None else learned.test
+    metrics, by_segment = _measured(run, inputs, model, test, segments)
+    more: dict[str, Any] = {"learned": learned.summary()} if learned else {}
+    if segments is not None:
+        failed = unmet_by_segment(config, by_segment)
+        more["segments"] = segments_summary(config, segments, by_segment, failed)
+    return ScoreResult(inputs.scored.score, metrics, model, by_segment, more)
+
+
+def _unmet(run: Run, results: Sequence[ScoreResult]) -> list[str]:
+    """What the scores and their segments fail of the gate."""
+    problems = []
+    for result in results:
+        before, after = result.metrics["before"], result.metrics["after"]
+        found = unmet(
+            run.config.gate, before, after, changes=result.fitted.changes, among=len(results)
+        )  # fmt: skip
+        found += result.told.get("segments", {}).get("unmet", [])
+        several = run.config.scored.scores is not None
+        problems += [f"score {result.name}: {problem}" for problem in found] if several else found
+    return problems
 
 
 def _measured(

@@ -11,10 +11,10 @@ from mcspark.config import Config, required
 from mcspark.core.metrics.detectable import rows_for, smallest_error
 from mcspark.data.tables import where
 from mcspark.ml.groups import GroupSet
-from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.schemas import read_schemas
 from mcspark.pipelines.segments import carried
+from mcspark.pipelines.stored import models_at
 
 
 def check(job: str) -> Callable[[Run], dict[str, Any]]:
@@ -29,7 +29,8 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
     def body(run: Run) -> dict[str, Any]:
         config = run.config
         if job == "score":
-            fitted = MulticalibratorModel.load(required(config.model, "model").path).scoring.groups
+            path = required(config.model, "model").path
+            fitted = models_at(path, config.scored)[0].scoring.groups
             families, columns = fitted.families, fitted.columns
         elif job == "calibrate":
             families, columns, _ = carried(config, GroupSet.from_config(config.groups))
@@ -57,7 +58,7 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
                 }
                 for name, frame, used in zip(names, frames, groups, strict=True)
             ],
-            "score": scored.score,
+            "score": scored.score if scored.scores is None else list(scored.scores),
             "label": scored.label if found.with_label else None,
             "weight": scored.weight,
             "detectable": None if job == "score" else _detectable(config, found.raw, job),

@@ -20,7 +20,7 @@ from mcspark.data.leases.manifest import read_manifest
 from mcspark.data.tables import unreadable_is_refused
 from mcspark.errors import ContractError
 from mcspark.identifiers import check_run_id, quote_table
-from mcspark.report.metrics_table import BEFORE, MetricsTable
+from mcspark.report.metrics_table import BEFORE, MetricsTable, of_score
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files
 from mcspark.runtime.literal import literal_reader
@@ -220,6 +220,7 @@ def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTabl
         origin = {
             "run_id": manifest["run_id"], "metrics": place,
             "format": output.get("format") if isinstance(output, dict) else None,
+            "score": None,
         }  # fmt: skip
     else:
         origin = _of_model(spark, against)
@@ -234,7 +235,7 @@ def earlier_metrics(spark: SparkSession, against: str) -> tuple[str, MetricsTabl
         run_id = check_run_id(str(origin["run_id"]))
     except ValueError as error:
         raise ContractError(f"{against}: {error}; it was not written by this program") from error
-    return run_id, _metrics(spark, origin["metrics"], str(origin["format"]), run_id)
+    return run_id, _metrics(spark, origin["metrics"], str(origin["format"]), run_id, origin["score"])
 
 
 def _of_model(spark: SparkSession, folder: str) -> dict[str, Any]:
@@ -242,7 +243,7 @@ def _of_model(spark: SparkSession, folder: str) -> dict[str, Any]:
     settled(spark, folder, f"audit-{uuid4().hex}")
     try:
         plain = read_json(Files(spark, folder).read_text(path, limit=_LIMIT))
-        return {key: plain[key] for key in ("run_id", "metrics", "format")}
+        return {**{key: plain[key] for key in ("run_id", "metrics", "format")}, "score": plain.get("score")}
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ContractError(
             f"{path}: does not say which run has made the model ({error}); "
@@ -250,7 +251,9 @@ def _of_model(spark: SparkSession, folder: str) -> dict[str, Any]:
         ) from error
 
 
-def _metrics(spark: SparkSession, place: str, table_format: str, run_id: str) -> MetricsTable:
+def _metrics(
+    spark: SparkSession, place: str, table_format: str, run_id: str, score: str | None
+) -> MetricsTable:
     with unreadable_is_refused(place):
         if "/" not in place:
             frame = literal_reader(spark).table(quote_table(place))
@@ -262,6 +265,6 @@ def _metrics(spark: SparkSession, place: str, table_format: str, run_id: str) ->
             frame = frame.where(column("run_id") == run_id).drop("run_id")
         table = frame.toPandas()
     try:
-        return MetricsTable(table)
+        return MetricsTable(of_score(table, score))
     except ValueError as error:
         raise ContractError(f"{place}: {error}") from error

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import structlog
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -36,6 +39,8 @@ from mcspark.data.tables import where
 from mcspark.errors import ContractError
 from mcspark.ml.cells import FixedPoint
 from mcspark.ml.groups import category_name, with_categories
+from mcspark.ml.multicalibrator import MulticalibratorModel
+from mcspark.ml.scoring import Scored, with_each_calibrated
 from mcspark.ml.split import SPLIT, check_given_split, role
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.run import Run
@@ -43,6 +48,37 @@ from mcspark.pipelines.schemas import read_schemas
 from mcspark.runtime.columns import column
 
 log = structlog.get_logger(__name__)
+
+CALIBRATED = "__calibrated"
+"""Working column of the calibrated score."""
+
+
+class WorkingScore(NamedTuple):
+    """A score by its columns.
+
+    Parameters
+    ----------
+    name : str
+        In the scored table and in the output.
+    column, calibrated : str
+        Working columns of the score, and of the calibrated one.
+    added : str
+        The calibrated one in the output.
+    """
+
+    name: str
+    column: str
+    calibrated: str
+    added: str
+
+
+def working_scores(scored: ScoredTable) -> tuple[WorkingScore, ...]:
+    """The scores of a table by their columns."""
+    ends = [""] if scored.scores is None else [f"_{number}" for number in range(len(scored.scores))]
+    return tuple(
+        WorkingScore(name, f"{WORKING.score}{end}", f"{CALIBRATED}{end}", added)
+        for name, added, end in zip(scored.all_scores, scored.added, ends, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -52,7 +88,7 @@ class Inputs:
     Parameters
     ----------
     frame : DataFrame
-        Key columns, the working score, label, weight and split where present, the category columns of the
+        Key columns, the working scores, label, weight and split where present, the category columns of the
         families, and the mark of unmatched rows.
     ruled : DataFrame
         Every scored row with its faults.
@@ -73,6 +109,8 @@ class Inputs:
         Whether the frame is on disk, so that looking at it again costs little.
     max_rejected_share, allow_empty
         Of the configuration.
+    alone : bool
+        Whether these are the rows with one of several scores.
     """
 
     frame: DataFrame
@@ -88,6 +126,7 @@ class Inputs:
     kept: bool = False
     max_rejected_share: float | None = None
     allow_empty: bool = False
+    alone: bool = False
 
     @property
     def weight(self) -> str | None:
@@ -206,6 +245,40 @@ class Inputs:
             marked = mark_unmatched(self.frame, self.tables)
             rows = rows.unionByName(rejected(marked, self.scored.key, self.source))
         return rows
+
+    @property
+    def scores(self) -> tuple[WorkingScore, ...]:
+        """The scores by their columns."""
+        return working_scores(self.scored)
+
+    def by_score(self) -> tuple[Inputs, ...]:
+        """The same rows with each score by itself, as if there were no other."""
+        return tuple(self._of(one) for one in self.scores) if self.scored.scores else (self,)
+
+    @contextmanager
+    def read_again(self) -> Iterator[Inputs]:
+        """The same rows; if there are several scores, joined once, and on disk as long as the block lasts."""
+        if len(self.scores) == 1:
+            yield self
+            return
+        frame = self.frame.persist(StorageLevel.DISK_ONLY)
+        try:
+            yield replace(self, frame=frame)
+        finally:
+            frame.unpersist()
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Name the score in the log, where it is one of several."""
+        names = {"score": self.scored.score} if self.alone else {}
+        with structlog.contextvars.bound_contextvars(**names):
+            yield
+
+    def _of(self, score: WorkingScore) -> Inputs:
+        others = [other.column for other in self.scores if other != score]
+        frame = self.frame.drop(*others).withColumnRenamed(score.column, WORKING.score)
+        alone = self.scored.model_copy(update={"score": score.name, "scores": None})
+        return replace(self, frame=frame, scored=alone, alone=True)
 
     def with_frame(self, frame: DataFrame) -> Inputs:
         """The same rows read back from where they were written."""
@@ -355,7 +428,7 @@ def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame
 
 
 def _working(scored: ScoredTable, split: Split, *, with_label: bool) -> dict[str, Column]:
-    columns = {WORKING.score: column(scored.score)}
+    columns = {score.column: column(score.name) for score in working_scores(scored)}
     if with_label:
         label = column(str(scored.label))
         columns[WORKING.label] = label
@@ -365,13 +438,24 @@ def _working(scored: ScoredTable, split: Split, *, with_label: bool) -> dict[str
     return columns
 
 
-def output_columns(inputs: Inputs, calibrated: str) -> list[Column]:
-    """Columns of the output: key, score, label and weight where present, calibrated score, split."""
+def calibrated_rows(inputs: Inputs, models: Sequence[MulticalibratorModel]) -> DataFrame:
+    """The rows to score with the calibrated scores of their working columns, one model a score."""
+    scored = [
+        Scored(score.column, model.scoring, score.calibrated)
+        for score, model in zip(inputs.scores, models, strict=True)
+    ]
+    return with_each_calibrated(inputs.accepted, scored)
+
+
+def output_columns(inputs: Inputs) -> list[Column]:
+    """Columns of the output: key, scores, label and weight where present, calibrated scores, split."""
     scored = inputs.scored
     split = column(str(WORKING.split)) if inputs.with_label else F.lit(None).cast("string")
-    columns = [*[column(k) for k in scored.key], column(WORKING.score).alias(scored.score)]
+    columns = [column(k) for k in scored.key]
+    columns += [column(score.column).alias(score.name) for score in inputs.scores]
     if inputs.with_label:
         columns.append(column(WORKING.label).alias(str(scored.label)))
     if scored.weight:
         columns.append(column(str(WORKING.weight)).alias(scored.weight))
-    return [*columns, column(calibrated).alias("calibrated_score"), split.alias(SPLIT)]
+    columns += [column(score.calibrated).alias(score.added) for score in inputs.scores]
+    return [*columns, split.alias(SPLIT)]

@@ -19,26 +19,24 @@ from pyspark.sql.types import (
 )
 
 from mcspark.config import redact
-from mcspark.core.metrics.metrics import Metrics
 from mcspark.core.saved import RUN_FILE
+from mcspark.core.saved_scores import score_folder
 from mcspark.data.leases.lease import Lease
 from mcspark.data.leases.ownership import MODEL
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.data.publishing.target import described
 from mcspark.errors import ConfigurationError
-from mcspark.ml.multicalibrator import MulticalibratorModel
+from mcspark.ml.score_models import ScoreModels
 from mcspark.pipelines.inputs import Inputs, output_columns
 from mcspark.pipelines.record import stage_manifest
 from mcspark.pipelines.reporting import claim_report, stage_report
+from mcspark.pipelines.result import ScoreResult
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.segments import SegmentResult, segment_rows
+from mcspark.pipelines.segments import segment_rows
 from mcspark.pipelines.summary import empty_summary
 from mcspark.report.metrics_table import metric_rows
 from mcspark.report.segments import NUMBERS
 from mcspark.runtime.files import Files
-
-CALIBRATED = "__calibrated"
-"""Working column of the calibrated score."""
 
 METRICS_SCHEMA = StructType([
     StructField("split", StringType()),
@@ -51,6 +49,8 @@ METRICS_SCHEMA = StructType([
 ])  # fmt: skip
 """Columns of the metrics table; the run is its partition ``run_id``."""
 
+METRICS_BY_SCORE_SCHEMA = StructType([StructField("score", StringType()), *METRICS_SCHEMA.fields])
+"""Columns of the metrics table of several scores, which is a table of its own."""
 
 SEGMENTS_SCHEMA = StructType([
     StructField("number", LongType()),
@@ -83,18 +83,18 @@ def claim(
     _refuse_inputs(run, target, model)
     publication.claim(target, "output")
     publication.claim(target.beside("rejected"), "rejected")
-    publication.claim(_of_run(target, "metrics", run.run_id), "metrics")
+    publication.claim(_of_run(target, _metrics_name(run), run.run_id), "metrics")
     if run.config.segments is not None and model is not None:
         publication.claim(_of_run(target, "segments", run.run_id), "segments")
     if model is not None:
         publication.claim_folder(model, MODEL)
     if report is not None:
-        claim_report(publication, report)
+        claim_report(run, publication, report)
 
 
 def _refuse_inputs(run: Run, target: Target, model: str | None) -> None:
     """Refuse to write over an input, by the names that the file systems and the catalog have for them."""
-    tables = [target, *map(target.beside, ("rejected", "metrics", "segments"))]
+    tables = [target, *map(target.beside, ("rejected", "metrics", "metrics_by_score", "segments"))]
     written = [_qualified(run, path) for path in (*(t.path for t in tables), model) if path]
     for table in run.config.inputs.values():
         path = table.path or described(run.spark, str(table.table)).get("Location")
@@ -111,23 +111,32 @@ def _qualified(run: Run, path: str) -> str:
     return Files(run.spark, path).qualify(path).rstrip("/")
 
 
+def _metrics_name(run: Run) -> str:
+    return "metrics" if run.config.scored.scores is None else "metrics_by_score"
+
+
 def stage_tables(
-    publication: Publication, target: Target, inputs: Inputs, scored: DataFrame, calibrated: str
+    publication: Publication, target: Target, inputs: Inputs, scored: DataFrame
 ) -> dict[str, str]:
     """Write the scored and the rejected rows aside; returns the paths they will have."""
     rejected = target.beside("rejected")
-    columns = output_columns(inputs, calibrated)
+    columns = output_columns(inputs)
     return {
         "output": publication.stage(target, scored.select(*columns), rows=inputs.n_accepted),
         "rejected": publication.stage(rejected, inputs.rejected, rows=inputs.n_rejected, kind="rejected"),
     }
 
 
-def stage_metrics(run: Run, publication: Publication, target: Target, measured: Mapping[str, Metrics]) -> str:
+def stage_metrics(run: Run, publication: Publication, target: Target, results: Sequence[ScoreResult]) -> str:
     """Write one row a metric, group and grid aside, as the run's own partition; returns its path."""
-    rows = list(metric_rows(measured))
-    place = _of_run(target, "metrics", run.run_id)
-    frame = run.spark.createDataFrame(rows, METRICS_SCHEMA)
+    if run.config.scored.scores is None:
+        rows: list[tuple[Any, ...]] = [row for one in results for row in metric_rows(one.metrics)]
+        schema = METRICS_SCHEMA
+    else:
+        rows = [(one.name, *row) for one in results for row in metric_rows(one.metrics)]
+        schema = METRICS_BY_SCORE_SCHEMA
+    place = _of_run(target, _metrics_name(run), run.run_id)
+    frame = run.spark.createDataFrame(rows, schema)
     return publication.stage(place, frame, rows=len(rows), kind="metrics")
 
 
@@ -135,12 +144,11 @@ def stage_measured(
     run: Run,
     publication: Publication,
     target: Target,
-    measured: Mapping[str, Metrics],
-    segments: Sequence[SegmentResult] = (),
+    results: Sequence[ScoreResult],
 ) -> dict[str, str]:
     """Write the metrics aside and, where there are any, the table of segments; returns their paths."""
-    paths = {"metrics": stage_metrics(run, publication, target, measured)}
-    if segments:
+    paths = {"metrics": stage_metrics(run, publication, target, results)}
+    if segments := [segment for result in results for segment in result.segments]:
         place = _of_run(target, "segments", run.run_id)
         rows = [tuple(row[name] for name in SEGMENTS_SCHEMA.names) for row in segment_rows(segments)]
         frame = run.spark.createDataFrame(rows, SEGMENTS_SCHEMA)
@@ -149,16 +157,30 @@ def stage_measured(
 
 
 def stage_model(
-    run: Run, publication: Publication, target: Target, path: str, model: MulticalibratorModel, metrics: str
+    run: Run,
+    publication: Publication,
+    target: Target,
+    path: str,
+    results: Sequence[ScoreResult],
+    metrics: str,
 ) -> None:
     """Write the model aside, and in its folder which run has made it and where the metrics of that are."""
+    origin = {"run_id": run.run_id, "metrics": metrics, "format": target.format}
 
     def write(folder: str) -> None:
-        model.write().write_to(folder)
-        origin = {"run_id": run.run_id, "metrics": metrics, "format": target.format}
-        Files(run.spark, folder).write_text(f"{folder}/{RUN_FILE}", json.dumps(redact(origin)))
+        if run.config.scored.scores is None:
+            results[0].fitted.write().write_to(folder)
+            _write_origin(run, folder, origin)
+            return
+        ScoreModels({result.name: result.fitted for result in results}).write_to(folder)
+        for number, result in enumerate(results):
+            _write_origin(run, f"{folder}/{score_folder(number)}", {**origin, "score": result.name})
 
     publication.stage_folder(path, write)
+
+
+def _write_origin(run: Run, folder: str, origin: Mapping[str, str]) -> None:
+    Files(run.spark, folder).write_text(f"{folder}/{RUN_FILE}", json.dumps(redact(dict(origin))))
 
 
 def _of_run(target: Target, what: str, run_id: str) -> Target:
@@ -170,10 +192,8 @@ def finish_run(
     publication: Publication,
     target: Target,
     summary: Mapping[str, Any],
-    measured: Mapping[str, Metrics] | None = None,
-    model: MulticalibratorModel | None = None,
+    results: Sequence[ScoreResult] = (),
     *,
-    segments: Sequence[SegmentResult] = (),
     report: str | None = None,
     lease: Lease | None = None,
 ) -> dict[str, Any]:
@@ -188,12 +208,8 @@ def finish_run(
     publication : Publication
     target : Target
     summary : mapping
-    measured : mapping of str to Metrics, optional
-        ``before`` and, of a calibration, ``after``; without it there is no report.
-    model : MulticalibratorModel, optional
-        The calibrator that was fitted.
-    segments : sequence of SegmentResult
-        What became of each, of a calibration by segment.
+    results : sequence of ScoreResult
+        Of each score; without them there is no report.
     report : str, optional
         The page of the report, where it is not the configuration's.
     lease : Lease, optional
@@ -204,11 +220,10 @@ def finish_run(
     dict
         The summary line without its total time.
     """
-    if measured and run.config.report is not None:
+    if results and run.config.report is not None:
         with run.stage("report", "write the report"):
             page = report or run.config.report.path
-            stage_report(run, publication, summary, measured, model, segments, page=page)
-        summary = {**summary, "paths": {**summary["paths"], "report": page}}
+            summary = stage_report(run, publication, summary, results, page=page)
     path = stage_manifest(run, publication, target.leaf, summary)
     with run.stage("publish", "put everything in its place"):
         if lease is not None:
@@ -222,6 +237,7 @@ def publish_empty(
 ) -> dict[str, Any]:
     """Replace the old output by an empty one of the same columns: no stale rows, and no failure."""
     with run.stage("write", "write an empty output"):
-        empty = inputs.accepted.limit(0).withColumn(CALIBRATED, F.lit(None).cast("double"))
-        paths = stage_tables(publication, target, inputs, empty, CALIBRATED)
+        nothing = {score.calibrated: F.lit(None).cast("double") for score in inputs.scores}
+        empty = inputs.accepted.limit(0).withColumns(nothing)
+        paths = stage_tables(publication, target, inputs, empty)
     return finish_run(run, publication, target, empty_summary(run, inputs, paths), lease=lease)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import structlog
 
 from mcspark.config.clashes import REFUSED, refused_place
-from mcspark.core.metrics.metrics import Metrics
 from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
 from mcspark.errors import McsparkError
-from mcspark.ml.multicalibrator import MulticalibratorModel
-from mcspark.ml.scoring import with_calibrated
-from mcspark.ml.working import WORKING
-from mcspark.pipelines.inputs import Inputs
+from mcspark.pipelines.inputs import Inputs, calibrated_rows
 from mcspark.pipelines.publishing import (
-    CALIBRATED,
     claim,
     finish_run,
     stage_measured,
@@ -25,8 +19,8 @@ from mcspark.pipelines.publishing import (
     stage_tables,
 )
 from mcspark.pipelines.record import target_of
+from mcspark.pipelines.result import ScoreResult
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.segments import SegmentResult
 from mcspark.pipelines.summary import calibrated_summary
 
 log = structlog.get_logger(__name__)
@@ -35,10 +29,7 @@ log = structlog.get_logger(__name__)
 def keep_refused(
     run: Run,
     inputs: Inputs,
-    model: MulticalibratorModel,
-    measured: Mapping[str, Metrics],
-    told: Mapping[str, Any],
-    segments: Sequence[SegmentResult] = (),
+    results: Sequence[ScoreResult],
 ) -> dict[str, str]:
     """Write everything that would have been published beside its place, with ``_refused`` behind the name.
 
@@ -54,16 +45,13 @@ def keep_refused(
         ):
             claim(run, publication, target, place, page)
             with run.stage("refused", "keep the refused candidate aside"):
-                scored = with_calibrated(inputs.accepted, WORKING.score, model.scoring, CALIBRATED)
-                paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
-                paths |= stage_measured(run, publication, target, measured, segments)
-                stage_model(run, publication, target, place, model, paths["metrics"])
+                scored = calibrated_rows(inputs, [result.fitted for result in results])
+                paths = stage_tables(publication, target, inputs, scored)
+                paths |= stage_measured(run, publication, target, results)
+                stage_model(run, publication, target, place, results, paths["metrics"])
                 paths["model"] = place
-            summary = calibrated_summary(run, inputs, model, measured, paths, told)
-            finished = finish_run(
-                run, publication, target, {**summary, "status": "gate"}, measured, model,
-                segments=segments, report=page, lease=lease,
-            )  # fmt: skip
+            summary = {**calibrated_summary(run, inputs, results, paths), "status": "gate"}
+            finished = finish_run(run, publication, target, summary, results, report=page, lease=lease)
     except McsparkError as error:
         log.warning("the refused candidate could not be kept", reason=str(error))
         return {}

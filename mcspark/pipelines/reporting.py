@@ -6,23 +6,25 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
 from mcspark.config import redact
-from mcspark.config.clashes import card_of
-from mcspark.core.metrics.metrics import Metrics
+from mcspark.config.clashes import card_of, page_of_score
 from mcspark.data.leases.manifest import versions
 from mcspark.data.publishing.sink import Publication
 from mcspark.ml.groups import GroupSet
-from mcspark.ml.multicalibrator import MulticalibratorModel
+from mcspark.pipelines.result import ScoreResult
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.segments import SegmentResult, segment_rows
+from mcspark.pipelines.segments import segment_rows
 from mcspark.report.card import card
 from mcspark.report.facts import RunFacts
 from mcspark.report.metrics_table import metrics_frame
 from mcspark.report.names import with_names
 from mcspark.report.page import render
+from mcspark.report.scores import ScorePage, render_scores, summary_of_score
+from mcspark.runtime.files import leaf
 
 PAGE = re.compile(r"<title>Calibration report [\w-]+</title>")
 """Found in every page; a file without it is somebody else's."""
@@ -31,50 +33,63 @@ CARD = re.compile(r"\A# Calibrator [a-z]+-\d{8}T\d{6}Z-[0-9a-f]{8}\n")
 """Found in every model card."""
 
 
-def claim_report(publication: Publication, page: str) -> None:
+def claim_report(run: Run, publication: Publication, page: str) -> None:
     """Refuse, before any work is done, a report that could not be put there."""
-    publication.claim_text(page, PAGE)
-    publication.claim_text(card_of(page), CARD)
+    scores = run.config.scored.scores or ()
+    for place in (page, *(page_of_score(page, number) for number in range(len(scores)))):
+        publication.claim_text(place, PAGE)
+        publication.claim_text(card_of(place), CARD)
 
 
 def stage_report(
     run: Run,
     publication: Publication,
     summary: Mapping[str, Any],
-    measured: Mapping[str, Metrics],
-    model: MulticalibratorModel | None = None,
-    segments: Sequence[SegmentResult] = (),
+    results: Sequence[ScoreResult],
     *,
     page: str,
-) -> str:
-    """Write the page, and the model card in Markdown beside it, aside; returns the path of the page."""
-    facts = run_facts(run, summary, measured, model, segments)
+) -> dict[str, Any]:
+    """Write the page, and the model card in Markdown beside it, aside; returns the summary with its path.
+
+    Of several scores each has a page and a card of its own.
+    """
+    told = {**summary, "paths": {**summary["paths"], "report": page}}
+    if run.config.scored.scores is None:
+        _stage_page(publication, run_facts(run, summary, results[0]), page)
+        return told
+    pages = []
+    for number, result in enumerate(results):
+        place = page_of_score(page, number)
+        facts = run_facts(run, summary_of_score(summary, result.name), result)
+        _stage_page(publication, facts, place)
+        pages.append(ScorePage(result.name, facts, quote(leaf(place))))
+        own = told["scores"][result.name]
+        own = {**own, "paths": {**own.get("paths", {}), "report": place}}
+        told["scores"] = {**told["scores"], result.name: own}
+    publication.stage_text(page, render_scores(summary, pages), PAGE)
+    publication.stage_text(card_of(page), render_scores(summary, pages, markdown=True), CARD)
+    return told
+
+
+def _stage_page(publication: Publication, facts: RunFacts, page: str) -> None:
     publication.stage_text(page, render(facts), PAGE)
     publication.stage_text(card_of(page), card(facts), CARD)
-    return page
 
 
-def run_facts(
-    run: Run,
-    summary: Mapping[str, Any],
-    measured: Mapping[str, Metrics],
-    model: MulticalibratorModel | None = None,
-    segments: Sequence[SegmentResult] = (),
-) -> RunFacts:
-    """All that a report says about this run."""
+def run_facts(run: Run, summary: Mapping[str, Any], result: ScoreResult) -> RunFacts:
+    """All that a report says about this run and one score."""
     families = GroupSet.from_config(run.config.groups).families
-    facts = _facts(run, summary, measured, model)
-    if segments:
-        facts = replace(facts, segments=pd.DataFrame(segment_rows(segments)))
+    facts = _facts(run, summary, result)
+    if result.segments:
+        facts = replace(facts, segments=pd.DataFrame(segment_rows(result.segments)))
     return with_names(facts, families)
 
 
-def _facts(
-    run: Run, summary: Mapping[str, Any], measured: Mapping[str, Metrics], model: MulticalibratorModel | None
-) -> RunFacts:
+def _facts(run: Run, summary: Mapping[str, Any], result: ScoreResult) -> RunFacts:
+    model = result.model
     facts = RunFacts(
         summary=redact(dict(summary)),
-        metrics=metrics_frame(measured),
+        metrics=metrics_frame(result.metrics),
         configuration=run.config.redacted(),
         versions=versions(run.spark),
         dropped=model.fitted.dropped if model else (),

@@ -130,7 +130,7 @@ def _labels(run: Run, raw: DataFrame, *, needed: bool) -> DataFrame | None:
 
 
 def _used(scored: ScoredTable, with_label: bool) -> list[str]:
-    names = [*scored.key, scored.score, scored.label if with_label else None, scored.weight]
+    names = [*scored.key, *scored.all_scores, scored.label if with_label else None, scored.weight]
     return [name for name in names if name]
 
 

@@ -11,11 +11,8 @@ from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError
 from mcspark.ml.groups import unseen_categories, with_categories
-from mcspark.ml.scoring import with_calibrated
-from mcspark.ml.working import WORKING
-from mcspark.pipelines.inputs import Inputs, read_inputs
+from mcspark.pipelines.inputs import Inputs, calibrated_rows, read_inputs
 from mcspark.pipelines.publishing import (
-    CALIBRATED,
     claim,
     finish_run,
     publish_empty,
@@ -23,7 +20,7 @@ from mcspark.pipelines.publishing import (
 )
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.stored import stored_model
+from mcspark.pipelines.stored import stored_models
 from mcspark.pipelines.summary import scored_summary
 
 log = structlog.get_logger(__name__)
@@ -41,7 +38,8 @@ def score(run: Run) -> dict[str, Any]:
     ):
         claim(run, publication, target)
         with run.stage("model", "load the model"):
-            model = stored_model(run.spark, config.model.path, run.run_id)
+            models = stored_models(run.spark, config.model.path, run.run_id, config.scored)
+        model = models[0]  # the others are for the same groups
         scoring = model.scoring
         inputs = read_inputs(run, scoring.groups.families, scoring.groups.columns, needs_label=False)
         inputs.refuse_unmatched()
@@ -53,8 +51,8 @@ def score(run: Run) -> dict[str, Any]:
                 log.warning("categories that the model has never seen count as no group", **unseen)
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
-            scored = with_calibrated(inputs.ordered().accepted, WORKING.score, scoring, CALIBRATED)
-            paths = stage_tables(publication, target, inputs, scored, CALIBRATED)
+            scored = calibrated_rows(inputs.ordered(), models)
+            paths = stage_tables(publication, target, inputs, scored)
         paths["model"] = config.model.path
         summary = scored_summary(run, inputs, model, unseen, paths)
         return finish_run(run, publication, target, summary, lease=lease)

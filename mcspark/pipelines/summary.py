@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from mcspark.core.metrics.metrics import Metrics
+from mcspark.core.saved_scores import score_folder
 from mcspark.core.training.recipe import Recipe
 from mcspark.core.training.rounds import Saturation
 from mcspark.data.tables import where
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.inputs import Inputs
+from mcspark.pipelines.result import ScoreResult
 from mcspark.pipelines.run import Run
 
 
 def calibrated_summary(
-    run: Run,
-    inputs: Inputs,
-    model: MulticalibratorModel,
-    measured: Mapping[str, Metrics],
-    paths: dict[str, str],
-    told: Mapping[str, Any],
+    run: Run, inputs: Inputs, results: Sequence[ScoreResult], paths: dict[str, str]
 ) -> dict[str, Any]:
-    """Summary of a calibration; the saturation is that of the second pass on the test rows.
-
-    ``told`` has what is not of every run: ``learned`` of kept cells, ``segments``.
-    """
-    fit, before, after = model.summary, measured["before"], measured["after"]
+    """Summary of a calibration; the saturation is that of the second pass on the test rows."""
+    model = results[0].fitted  # the others are for the same rows and groups
+    fit = model.summary
     assert fit is not None and fit.cells is not None
     return {
         "status": "ok",
         "run_id": run.run_id,
         "method": model.method,
-        "rows": {**inputs.rows(), "test": before.rows},
+        "rows": {**inputs.rows(), "test": results[0].metrics["before"].rows},
         "rejected_by_reason": _reasons(inputs),
         "clipped": inputs.report.clipped,
         "unmatched": _unmatched(inputs),
@@ -42,6 +37,33 @@ def calibrated_summary(
         "groups": len(model.fitted.names),
         "groups_dropped": len(model.fitted.dropped),
         "signatures": len(fit.cells.membership),
+        **_by_score(inputs, results, [_calibrated(result) for result in results], paths["model"]),
+        "paths": paths,
+    }
+
+
+def _by_score(
+    inputs: Inputs,
+    results: Sequence[ScoreResult],
+    told: Sequence[Mapping[str, Any]],
+    model: str | None = None,
+) -> Mapping[str, Any]:
+    """What is told of the one score, or of each of several by its column, with what is made of it."""
+    if inputs.scored.scores is None:
+        return told[0]
+    found = {result.name: dict(own) for result, own in zip(results, told, strict=True)}
+    if model is not None:
+        for number, (name, made) in enumerate(_columns(inputs).items()):
+            found[name] = {**made, **found[name], "paths": {"model": f"{model}/{score_folder(number)}"}}
+    return {"scores": found}
+
+
+def _calibrated(result: ScoreResult) -> dict[str, Any]:
+    """What is of one score alone."""
+    model, before, after = result.fitted, result.metrics["before"], result.metrics["after"]
+    fit = model.summary
+    assert fit is not None and fit.cells is not None
+    return {
         "cells": len(fit.cells),
         "stages": [{"trees": s.trees, "link": s.link} for s in (model.stages.stages if model.stages else ())],
         "recipe": _recipe(fit.recipe),
@@ -50,28 +72,34 @@ def calibrated_summary(
         "lead": _lead(before, after),
         "metrics": {"before": before.summary(), "after": after.summary()},
         "saturation": _saturation(fit.saturation, after),
-        **told,
-        "paths": paths,
+        **result.told,
     }
 
 
 def measured_summary(
-    run: Run, inputs: Inputs, groups: int, signatures: int, before: Metrics, paths: dict[str, str]
+    run: Run,
+    inputs: Inputs,
+    groups: int,
+    signatures: int,
+    results: Sequence[ScoreResult],
+    paths: dict[str, str],
 ) -> dict[str, Any]:
     """Summary of an audit."""
+    measured = [result.metrics["before"] for result in results]
     return {
         "status": "ok",
         "run_id": run.run_id,
         "method": "none",
-        "rows": {**inputs.rows(), "test": before.rows},
+        "rows": {**inputs.rows(), "test": measured[0].rows},
         "rejected_by_reason": _reasons(inputs),
         "clipped": inputs.report.clipped,
         "unmatched": _unmatched(inputs),
         "without_category": inputs.without_category,
         "groups": groups,
         "signatures": signatures,
-        "lead": _lead(before),
-        "metrics": {"before": before.summary()},
+        **_by_score(
+            inputs, results, [{"lead": _lead(m), "metrics": {"before": m.summary()}} for m in measured]
+        ),
         "paths": paths,
     }
 
@@ -97,6 +125,7 @@ def scored_summary(
         "unseen_categories": unseen,
         "groups": len(model.fitted.names),
         **segments,
+        **({"scores": _columns(inputs)} if inputs.scored.scores else {}),
         "paths": paths,
     }
 
@@ -116,6 +145,11 @@ def empty_summary(run: Run, inputs: Inputs, paths: dict[str, str]) -> dict[str, 
         "metrics": {},
         "paths": paths,
     }
+
+
+def _columns(inputs: Inputs) -> dict[str, dict[str, str]]:
+    """Of several scores the columns of the output, by the score."""
+    return {score.name: {"column": score.added} for score in inputs.scores}
 
 
 def _lead(before: Metrics, after: Metrics | None = None) -> dict[str, Any]:

@@ -97,9 +97,14 @@ def _flat(above: str, plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers of a summary line by names such as ``after.mc_error.20``."""
+    """The numbers of a summary line by names such as ``after.mc_error.20``.
+
+    Those of several scores have the place of the score before them: ``score_0.after.loss``.
+    """
     for name, value in summary.get("rows", {}).items():
         yield f"rows.{name}", float(value)
+    for number, own in enumerate(summary.get("scores", {}).values()):
+        yield from ((f"score_{number}.{name}", value) for name, value in numbers(own))
     for when, metrics in summary.get("metrics", {}).items():
         for name, value in metrics.items():
             if isinstance(value, (int, float)):

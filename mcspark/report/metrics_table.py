@@ -40,6 +40,23 @@ def _check_types(frame: pd.DataFrame) -> None:
             raise ValueError(f"no metrics table: the column {name!r} holds more than text")
 
 
+def of_score(frame: pd.DataFrame, score: str | None) -> pd.DataFrame:
+    """The rows of one score of a table of several; the table itself where it is of one.
+
+    Raises
+    ------
+    ValueError
+        If it is of several scores, and of this one it has none, or it is not said which.
+    """
+    if "score" not in frame.columns:
+        return frame
+    found = frame[frame["score"] == score].drop(columns="score")
+    if not len(found):
+        names = ", ".join(sorted(set(map(str, frame["score"]))))
+        raise ValueError(f"a metrics table of the scores {names}: say which one is meant")
+    return found.reset_index(drop=True)
+
+
 class MetricsTable:
     """Look-ups in a metrics table.
 

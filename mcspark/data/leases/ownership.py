@@ -27,8 +27,8 @@ _MAX_MARK = 16 * 1024 * 1024
 _CHECKSUM = re.compile(r"(.*/|)\.([^/]+)\.crc")
 _TABLE_FILE = re.compile(r"(_SUCCESS|part-[^/]+)")
 _MODEL_FILE = re.compile(
-    r"run\.json|(segments/\d{4}/)?(model\.json|trees_\d+\.txt)"
-    r"|(segments/)?(curves|pairs)/(_SUCCESS|part-[^/]+)"
+    r"(scores/\d{4}/)?(run\.json|(segments/\d{4}/)?(model\.json|trees_\d+\.txt)"
+    r"|(segments/)?(curves|pairs)/(_SUCCESS|part-[^/]+))"
 )
 _LEAVINGS = re.compile(
     r"(.*/|)(\.[^/]+\.(leases?|lease-[^/]+|publication|(staging|old|work|writing)-[^/]+)|_[^/]+_manifests)(/.*|)"

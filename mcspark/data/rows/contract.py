@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,9 @@ CLIPPED, NEGATIVE = "__clipped", "__negative"
 SPELLINGS = {"percent": r"%\s*$", "comma": DECIMAL_COMMA}
 """Texts that are no numbers for Spark, and are for people."""
 
+OF_SCORE = "__fault_of "
+"""Of several scores, working columns by their names: the bit of what is wrong with each, or 0."""
+
 TEXTS = {(kind, what): f"__{kind}_{what}" for kind in SPELLINGS for what in ("score", "label", "weight")}
 """Working columns: the text of a value that is spelt so."""
 
@@ -41,9 +44,18 @@ REASONS = (
 """Why a row is rejected; the place of a reason is its bit in :data:`FAULTS`."""
 
 
+SCORE_REASONS = tuple(reason for reason in REASONS if reason.startswith("score_"))
+"""Of them those about a score, of which a row has no two for one score."""
+
+
 def bit(reason: str) -> int:
     """The bit of a reason."""
     return 1 << REASONS.index(reason)
+
+
+def reason_of(reason: str, score: str) -> str:
+    """A reason that is about one of several scores."""
+    return f"{reason}: {score}"
 
 
 def reasons_of(faults: int) -> list[str]:
@@ -59,11 +71,12 @@ def apply_row_rules(
     judge_label: bool = True,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Key, score, label and weight as doubles, the columns to keep, and the faults of each row.
+    """Key, scores, label and weight as doubles, the columns to keep, and the faults of each row.
 
-    A null label is no fault: the row is not labelled. Rounding noise (:data:`NOISE`) is clipped and −0.0
-    becomes 0.0; every other value stays as it came, so that a rejected row can be looked into. The schema
-    must have passed :func:`mcspark.data.rows.schema.check_scored_schema`.
+    A null label is no fault: the row is not labelled. Of several scores a row needs all. Rounding noise
+    (:data:`NOISE`) is clipped and −0.0 becomes 0.0; every other value stays as it came, so that a rejected
+    row can be looked into. The schema must have passed
+    :func:`mcspark.data.rows.schema.check_scored_schema`.
 
     Parameters
     ----------
@@ -83,11 +96,14 @@ def apply_row_rules(
     negative = F.lit(False)
 
     types = {f.name: f.dataType for f in df.schema.fields}
-    score = as_double(scored.score, types.get(scored.score))
-    values[scored.score] = _within_range(score)
-    faults |= {"score_null": column(scored.score).isNull()} | _value_faults("score", scored.score, score)
-    faults["score_out_of_range"] = _outside(score)
-    clipped.append(_is_noise(score))
+    by_score: dict[str, dict[str, Column]] = {}
+    for name in scored.all_scores:
+        score = as_double(name, types.get(name))
+        values[name] = _within_range(score)
+        by_score[name] = {"score_null": column(name).isNull()} | _value_faults("score", name, score)
+        by_score[name]["score_out_of_range"] = _outside(score)
+        clipped.append(_is_noise(score))
+    faults |= {reason: _any(found[reason] for found in by_score.values()) for reason in SCORE_REASONS}
     if with_label and scored.label:
         label = as_double(scored.label, types.get(scored.label))
         values[scored.label] = _within_range(label)
@@ -109,22 +125,37 @@ def apply_row_rules(
         _any(clipped).alias(CLIPPED),
         negative.alias(NEGATIVE),
         *_spelt(df, scored, with_label),
+        *(_fault_of(found).alias(f"{OF_SCORE}{name}") for name, found in by_score.items() if scored.scores),
     )
 
 
-def judged(scored: ScoredTable, with_label: bool) -> dict[str, str]:
-    """Columns of the score and, where it is there, of the label."""
-    label = {"label": scored.label} if with_label and scored.label else {}
-    return {"score": scored.score, **label}
+def _fault_of(found: Mapping[str, Column]) -> Column:
+    """The bit of the one reason that holds; 0 for none."""
+    bits = F.lit(0)
+    for reason, fault in found.items():
+        bits = F.when(fault, F.lit(bit(reason))).otherwise(bits)
+    return bits
+
+
+def faults_by_score(df: DataFrame) -> dict[str, Column]:
+    """The columns :data:`OF_SCORE` by the name of the score; none where there is one score."""
+    return {n.removeprefix(OF_SCORE): column(n) for n in df.columns if n.startswith(OF_SCORE)}
+
+
+def judged(scored: ScoredTable, with_label: bool) -> dict[str, tuple[str, ...]]:
+    """Columns of the scores and, where it is there, of the label."""
+    label = {"label": (scored.label,)} if with_label and scored.label else {}
+    return {"score": scored.all_scores, **label}
 
 
 def _spelt(df: DataFrame, scored: ScoredTable, with_label: bool) -> Iterator[Column]:
     """The columns of :data:`TEXTS` that there may be anything in."""
-    read = judged(scored, with_label) | ({"weight": scored.weight} if scored.weight else {})
+    read = judged(scored, with_label) | ({"weight": (scored.weight,)} if scored.weight else {})
     for (kind, what), name in TEXTS.items():
-        if what in read and isinstance(df.schema[read[what]].dataType, StringType):
-            text = column(read[what])
-            yield F.when(text.rlike(SPELLINGS[kind]), text).alias(name)
+        texts = [n for n in read.get(what, ()) if isinstance(df.schema[n].dataType, StringType)]
+        spelt = [F.when(column(n).rlike(SPELLINGS[kind]), column(n)) for n in texts]
+        if spelt:
+            yield F.coalesce(*spelt).alias(name)
 
 
 def _any(conditions: Iterable[Column]) -> Column:
@@ -160,12 +191,23 @@ def _within_range(value: Column) -> Column:
 
 def accepted(df: DataFrame) -> DataFrame:
     """The rows without a fault, and without the working columns."""
-    return df.where(column(FAULTS) == 0).drop(FAULTS, CLIPPED, NEGATIVE, *TEXTS.values())
+    by_score = (f"{OF_SCORE}{name}" for name in faults_by_score(df))
+    return df.where(column(FAULTS) == 0).drop(FAULTS, CLIPPED, NEGATIVE, *TEXTS.values(), *by_score)
 
 
 def rejected(df: DataFrame, key: Sequence[str], source: str) -> DataFrame:
-    """The rows with a fault: their key, reasons (array of strings), and the table they came from."""
-    by_bit = [F.when(column(FAULTS).bitwiseAND(bit(r)) != 0, F.lit(r)) for r in REASONS]
+    """The rows with a fault: their key, reasons (array of strings), and the table they came from.
+
+    Of several scores a reason names the one it is about: ``score_null: b``.
+    """
+    by_bit = []
+    by_score = faults_by_score(df)
+    for r in REASONS:
+        if r in SCORE_REASONS and by_score:
+            of_score = by_score.items()
+            by_bit += [F.when(fault == bit(r), F.lit(reason_of(r, name))) for name, fault in of_score]
+        else:
+            by_bit.append(F.when(column(FAULTS).bitwiseAND(bit(r)) != 0, F.lit(r)))
     return df.where(column(FAULTS) != 0).select(
         *(column(name) for name in key),
         F.array_compact(F.array(*by_bit)).alias("reasons"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,14 @@ from mcspark.data.rows.contract import (
     FAULTS,
     NEGATIVE,
     REASONS,
+    SCORE_REASONS,
     SPELLINGS,
     TEXTS,
     bit,
+    faults_by_score,
     finite,
     judged,
+    reason_of,
 )
 from mcspark.data.rows.rejection import (
     FAULTS_OF_LABELS,
@@ -53,7 +56,7 @@ class RowReport:
         Rows in; rows without a fault; of these, rows with a label, rows with clipped noise; rows in with a
         negative weight; accepted rows with a weight above 0 (labelled ones, if any row is labelled).
     reasons : mapping of str to int
-        Rows by reason; a row with two reasons counts in both.
+        Rows by reason; a row with two reasons counts in both. Of several scores, by reason and score.
     weight, weight_sq : float
         Sums over the accepted rows with a label, of weights (1 if there are none) and of their squares.
     heaviest : float
@@ -100,7 +103,12 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
     positive = column(scored.weight) > 0 if scored.weight else F.lit(True)
     weight = F.when(labelled, column(scored.weight) if scored.weight else F.lit(1.0))
     names = judged(scored, with_label)
-    last = list(names.values())[-1]
+    last = list(names.values())[-1][-1]
+    of_score = [
+        (bit(reason), reason_of(reason, name), fault == bit(reason))
+        for reason in SCORE_REASONS
+        for name, fault in faults_by_score(df).items()
+    ]
     whole = tried(last, "int")
     is_code = (whole == column(last)) & whole.between(-_MOST_CODE, _MOST_CODE) & _has("label_out_of_range")
     per_fault = df.groupBy(column(FAULTS), F.when(is_code, whole).alias(_CODE)).agg(
@@ -115,8 +123,9 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         F.max(weight).alias("heaviest"),
         *(how(column(name)).alias(f"{end}{name}") for name in TEXTS.values() if name in df.columns
           for end, how in (("n", F.count), ("such", F.min))),
-        *(how(_when_finite(n)).alias(f"{end}_{what}") for what, n in names.items()
-          for end, how in (("low", F.min), ("high", F.max))),
+        *(how(_farthest(n, of)).alias(f"{end}_{what}") for what, n in names.items()
+          for end, how, of in (("low", F.min, F.least), ("high", F.max, F.greatest))),
+        *(F.count_if(has).alias(f"s{i}") for i, (_, _, has) in enumerate(of_score)),
     )  # fmt: skip
     rows = [row.asDict() for row in per_fault.collect()]
     clean = next((row for row in rows if row[FAULTS] == 0), {})
@@ -126,6 +135,11 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         mask = sum(map(bit, reasons))
         return sum(int(row[what]) for row in rows if not reasons or row[FAULTS] & mask)
 
+    reasons: dict[str, int] = {}
+    for reason in REASONS:
+        told = {words: count(f"s{i}") for i, (one, words, _) in enumerate(of_score) if one == bit(reason)}
+        reasons |= {words: n for words, n in (told or {reason: count("n", reason)}).items() if n}
+
     return RowReport(
         rows=count("n"),
         accepted=int(clean.get("n", 0)),
@@ -133,7 +147,7 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
         clipped=int(clean.get("clipped", 0)),
         negative=count("negative"),
         weighted=int(clean.get("positive_labelled" if with_labels else "positive", 0)),
-        reasons={reason: n for reason in REASONS if (n := count("n", reason))},
+        reasons=reasons,
         weight=float(clean.get("weight") or 0.0),
         weight_sq=float(clean.get("weight_sq") or 0.0),
         heaviest=float(clean.get("heaviest") or 0.0),
@@ -152,8 +166,10 @@ def _has(reason: str) -> Column:
     return column(FAULTS).bitwiseAND(bit(reason)) != 0
 
 
-def _when_finite(name: str) -> Column:
-    return F.when(finite(column(name)), column(name))
+def _farthest(names: Sequence[str], of: Callable[..., Column]) -> Column:
+    """The least or greatest finite one of a row's values."""
+    values = [F.when(finite(column(name)), column(name)) for name in names]
+    return of(*values) if len(values) > 1 else values[0]
 
 
 def _values(rows: Sequence[Mapping[str, Any]], clean: Mapping[str, Any], what: str) -> Values:

@@ -59,7 +59,7 @@ def check_scored_schema(
     ContractError
         With all problems at once.
     """
-    names = [scored.score, scored.label if with_label else None, scored.weight]
+    names = [*scored.all_scores, scored.label if with_label else None, scored.weight]
     numbers = [name for name in names if name]
     problems = _missing(df.schema, [*scored.key, *numbers, *keep])
     problems += _bad_keys(df.schema, scored.key) + _bad_values(df.schema, valued)

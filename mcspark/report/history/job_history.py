@@ -17,11 +17,12 @@ MAX_GROUPS = 6
 
 @dataclass(frozen=True)
 class JobHistory:
-    """The runs of one job.
+    """The runs of one job, and of one score where they are of several.
 
     Parameters
     ----------
     job : str
+        The job, and the score.
     runs : sequence of PastRun
         All of them, in their order.
     """
@@ -91,9 +92,9 @@ class JobHistory:
 
 
 def by_job(runs: Sequence[PastRun]) -> list[JobHistory]:
-    """The runs of each job, in their order; a run that was found twice counts once."""
-    once = {run.run_id: run for run in runs}
+    """The runs of each job and score, in their order; a run that was found twice counts once."""
+    once = {(run.run_id, run.score): run for run in runs}
     jobs: dict[str, list[PastRun]] = {}
     for run in sorted(once.values(), key=lambda run: run.order):
-        jobs.setdefault(run.job, []).append(run)
+        jobs.setdefault(run.subject, []).append(run)
     return [JobHistory(job, found) for job, found in sorted(jobs.items())]

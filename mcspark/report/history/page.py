@@ -72,7 +72,7 @@ class History:
             return "There is nothing to judge", f": of {every} none has results{failed}."
         if self.open_alarms:
             found = ", ".join(
-                f"{a.measure.name} of {a.run.label} ({a.run.job})" for a in self.open_alarms[:5]
+                f"{a.measure.name} of {a.run.label} ({a.run.subject})" for a in self.open_alarms[:5]
             )
             more = f" and {len(self.open_alarms) - 5} more" if len(self.open_alarms) > 5 else ""
             return "Look at the last run", f": out of the ordinary are {found}{more}; {every} in all{failed}."

@@ -49,6 +49,17 @@ class PastRun:
         return shortened(self.manifest["job"])
 
     @property
+    def score(self) -> str | None:
+        """Of a run of several scores, the one that this is about."""
+        found = self.manifest.get("score")
+        return shortened(found) if isinstance(found, str) else None
+
+    @property
+    def subject(self) -> str:
+        """The job, and the score where it is one of several."""
+        return self.job if self.score is None else f"{self.job} of {self.score}"
+
+    @property
     def status(self) -> str:
         """How it ended: ``ok``, or what kept it from that."""
         return shortened(self.manifest["status"])

@@ -18,6 +18,7 @@ from mcspark.data.rows.contract import (
     reasons_of,
     rejected,
 )
+from mcspark.data.rows.rejection import score_guess
 from mcspark.data.rows.row_report import enforce, inspect
 from mcspark.errors import ContractError
 
@@ -130,6 +131,36 @@ def test_counts_in_one_job_add_up(spark):
         ("d", ["score_nan"], "scored"),
         ("e", ["score_infinite", "label_nan"], "scored"),
     ]
+
+
+def test_of_several_scores_a_reason_names_the_one_it_is_about(spark):
+    rows = [
+        ("a", 0.5, "0.25", 1.0),
+        ("b", None, "1", 1.0),
+        ("c", NAN, "87 %", 1.0),
+        ("d", 1 + 1e-10, "-7", None),
+        ("e", 300.0, "-7", 9.0),
+    ]
+    frame = spark.createDataFrame(rows, "k string, s double, `b.c` string, label double")
+    scored = ScoredTable(path="x", key=["k"], scores=["s", "b.c"], format="csv")
+    ruled = apply_row_rules(frame, scored)
+    found = {row["k"]: row["reasons"] for row in rejected(ruled, ["k"], "scored").collect()}
+    assert found == {
+        "b": ["score_null: s"],
+        "c": ["score_not_numeric: b.c", "score_nan: s"],
+        "d": ["score_out_of_range: b.c"],
+        "e": ["score_out_of_range: s", "score_out_of_range: b.c", "label_out_of_range"],
+    }
+    assert accepted(ruled).collect() == [("a", 0.5, 0.25, 1.0)]
+    report = inspect(ruled, scored)
+    assert (report.rows, report.accepted, report.labelled, report.label_faults) == (5, 1, 1, 1)
+    assert report.reasons == {
+        "score_null: s": 1, "score_not_numeric: b.c": 1, "score_nan: s": 1,
+        "score_out_of_range: s": 1, "score_out_of_range: b.c": 2, "label_out_of_range": 1,
+    }  # fmt: skip
+    assert (report.score.seen, report.score.accepted) == ((-7.0, 300.0), (0.25, 0.5))
+    assert (report.score.percent, report.score.comma, report.label.codes) == (1, 0, {9: 1})
+    assert score_guess(report.score) == "; 1 scores are written as percent: divide by 100, without the sign"
 
 
 def test_every_reason_has_its_own_bit():
