@@ -14,7 +14,7 @@ from mcspark.config.clashes import page_of_score
 from mcspark.core.model.stages import Stages
 from mcspark.core.saved import RUN_FILE
 from mcspark.errors import ContractError
-from mcspark.ml.curves import curves_frame, pairs_frame
+from mcspark.ml.curves import curves_frame, largest_curves, pairs_frame
 from mcspark.report.facts import RunFacts
 from mcspark.report.names import families_of, with_names
 from mcspark.report.page import render
@@ -105,6 +105,8 @@ def _with_model(facts: RunFacts, folder: Path | None) -> tuple[RunFacts, list[st
     facts = replace(facts, dropped=model.groups.dropped)
     if isinstance(model.calibrator, Stages) and model.calibrator.stages:
         stages = model.calibrator
-        facts = replace(facts, curves=curves_frame(stages), pairs=pairs_frame(stages))
+        facts = replace(
+            facts, curves=largest_curves(curves_frame(stages), model.groups.names), pairs=pairs_frame(stages)
+        )
         return facts, ["Left out, the loss as trees were added: no run leaves that."]
     return facts, []

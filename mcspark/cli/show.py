@@ -84,8 +84,11 @@ def _model(plain: Any, groups: int) -> str:
         return f"{head}; each is a model by itself\n{listed}"
     model = saved_model(plain)
     fit = FitSummary.from_dict(model.fit, model.groups.names, model.calibrator)
-    names = readable_names(model.groups.families, model.groups.names)
-    parts = [f"Calibrator: {model.method}, {len(names)} groups, written by mcspark {plain['mcspark']}"]
+    names = readable_names(model.groups.signed, model.groups.learned_names)
+    count_of = len(model.groups.names)
+    parts = [f"Calibrator: {model.method}, {count_of} groups, written by mcspark {plain['mcspark']}"]
+    if model.groups.features:
+        parts.append(f"Learned from {len(model.groups.features)} columns with {len(names):,} categories")
     if model.table is not None:
         parts.append(_segments(model.table, groups))
     if fit is not None and fit.rounds:

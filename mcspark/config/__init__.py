@@ -1,6 +1,7 @@
 """The configuration: one frozen schema, loaded from a file, the environment and ``--set``."""
 
 from mcspark.config.calibrator import Calibrator, Split
+from mcspark.config.features import FeatureColumn, Features
 from mcspark.config.groups import GroupColumn, Groups, Predicate
 from mcspark.config.models import (
     Compare,
@@ -29,6 +30,8 @@ __all__ = [
     "Dedupe",
     "Drift",
     "Evaluation",
+    "FeatureColumn",
+    "Features",
     "Gate",
     "GroupColumn",
     "Groups",

@@ -35,8 +35,8 @@ def _check_where(where: str) -> str:
     return where
 
 
-class GroupColumn(Section):
-    """One group a value of a column, or a bin of it, or a value of floor(column / divide_by)."""
+class Cut(Section):
+    """A column and its categories: its values, bins of them, or values of floor(column / divide_by)."""
 
     column: Column = Field(
         description="Column of the one table that has it, in whatever capitals; not the label. Its values "
@@ -48,6 +48,18 @@ class GroupColumn(Section):
     divide_by: float | None = Field(
         None, gt=0, description="Group by floor(column / divide_by), in decimals: 0.6 is six times 0.1."
     )
+
+    @field_validator("divide_by")
+    @classmethod
+    def _one_cut(cls, divide_by: float | None, info: ValidationInfo) -> float | None:
+        if divide_by is not None and info.data.get("bins") is not None:
+            raise ValueError("does not go with bins; give one of them")
+        return divide_by
+
+
+class GroupColumn(Cut):
+    """One group a value of a column, or a bin of it, or a value of floor(column / divide_by)."""
+
     title: Words | None = Field(
         None, description="What people read for the column; the codebook's, or the column's name if null."
     )
@@ -57,13 +69,6 @@ class GroupColumn(Section):
         "divide_by for the quotient. The codebook has the others. Reports, pictures and explanations use "
         "them; the data keep the ids.",
     )
-
-    @field_validator("divide_by")
-    @classmethod
-    def _one_cut(cls, divide_by: float | None, info: ValidationInfo) -> float | None:
-        if divide_by is not None and info.data.get("bins") is not None:
-            raise ValueError("does not go with bins; give one of them")
-        return divide_by
 
 
 class Predicate(Section):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from mcspark.config.calibrator import Calibrator, Split
+from mcspark.config.features import Features
 from mcspark.config.groups import Groups
 from mcspark.config.monitoring import Drift, Tracking
 from mcspark.config.secrets import redact
@@ -269,6 +270,9 @@ class Config(Section):
         "output by the name of scored.label. Scoring does not read them.",
     )
     groups: Groups = Field(Groups(), description="The groups.")
+    features: Features | None = Field(
+        None, description="What the trees may learn from; null: the groups alone."
+    )
     split: Split = Field(Split(), description="The split by key hash.")
     calibrator: Calibrator = Field(Calibrator(), description="The calibrator.")
     cells: KeptCells | None = Field(

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mcspark.config.clashes import clashes
+from mcspark.config.feature_clashes import feature_problems
 from mcspark.config.models import Config
 from mcspark.config.name_clashes import name_clashes
 from mcspark.config.problems import Place, Problem, problems_of, raise_problems
@@ -83,6 +84,7 @@ def load_config(
         problems.extend(window_problems(config))
         problems.extend(segment_problems(config))
         problems.extend(score_problems(config, compares="compare.output" in needs))
+        problems.extend(feature_problems(config))
         if "output" in needs:
             problems.extend(clashes(config, adds_scores="model" in needs, file=path))
     told = [

@@ -26,8 +26,8 @@ _KEYS = {
     "schema_version", "mcspark", "method", "groups", "group_names", "calibrator", "columns", "trees",
     "sha256",
 }  # fmt: skip
-_LATER_KEYS = {"fit", "segments"}
-"""That models of earlier versions lack; no program without segments reads a model that has them."""
+_LATER_KEYS = {"fit", "segments", "features"}
+"""That models of earlier versions lack; no program without segments or features reads a model with them."""
 
 
 @dataclass(frozen=True)
@@ -154,19 +154,25 @@ def _saved_model(plain: Any) -> SavedModel:
     if plain["sha256"] != digest(plain):
         raise ValueError("it was changed after it was written")
     groups = FittedGroups.from_dict(plain["groups"])
+    if "features" in plain:
+        groups = groups.with_features_of(plain["features"])
     _check_conditions(groups)
     if list(groups.names) != plain["group_names"]:
         raise ValueError("the group definitions and the group names disagree")
     trees = plain["trees"]
     if type(trees) is not int or not 0 <= trees <= MAX_STAGES:
         raise ValueError(f"its number of LightGBM texts is {trees!r}")
-    calibrator = calibrator_from_dict(plain["method"], plain["calibrator"], groups.names)
+    calibrator = calibrator_from_dict(plain["method"], plain["calibrator"], groups.learned_names)
+    if groups.features and plain["method"] != "trees":
+        raise ValueError("trees alone learn from columns")
     columns = plain["columns"]
     if not isinstance(columns, dict) or set(columns) != set(COLUMNS):
         raise ValueError("its column names are missing")
     if not all(isinstance(v, str) and v for v in columns.values()):
         raise ValueError("its column names are not text")
     table, digests = _segments(plain.get("segments"))
+    if groups.features and table is not None:
+        raise ValueError("a model with segments does not learn from columns")
     return SavedModel(plain["method"], groups, calibrator, columns, trees, plain.get("fit"), table, digests)
 
 
@@ -185,7 +191,7 @@ def _segments(plain: Any) -> tuple[SegmentTable | None, tuple[str, ...]]:
 
 def _check_conditions(groups: FittedGroups) -> None:
     """The checksum says nothing about who wrote the file: no condition is run that is not checked."""
-    conditions = [(family.column, family.where) for family in groups.families if family.where is not None]
+    conditions = [(family.column, family.where) for family in groups.signed if family.where is not None]
     if not conditions:
         return
     from mcspark.predicates import check_predicate  # noqa: PLC0415  (models without need no parser)

@@ -182,7 +182,7 @@ def union(table: SegmentTable, groups: Sequence[FittedGroups]) -> tuple[FittedGr
     """
     first = groups[0].families
     for other in groups:
-        if [_definition(f) for f in other.families] != [_definition(f) for f in first]:
+        if [f.definition for f in other.families] != [f.definition for f in first]:
             raise ValueError("the calibrators of the segments are about groups of other definitions")
     families, places = with_columns(first, table.columns)
     categories: list[set[Category]] = [set(family.categories) for family in families]
@@ -195,10 +195,6 @@ def union(table: SegmentTable, groups: Sequence[FittedGroups]) -> tuple[FittedGr
         raise ValueError("the categories of a family of groups are of different types")
     every = zip(families, categories, strict=True)
     return FittedGroups(tuple(replace(f, categories=tuple(sorted(known))) for f, known in every)), places
-
-
-def _definition(family: Family) -> tuple[Any, ...]:
-    return family.kind, family.column, family.bins, family.divide_by, family.where, family.columns
 
 
 class SegmentedCalibrator:
@@ -257,8 +253,8 @@ class SegmentedCalibrator:
     def _part(self, number: int) -> Part:
         return self.parts[number] if number >= 0 else self.pooled
 
-    def part_of(self, member: BoolArray) -> tuple[Part, BoolArray]:
-        """The calibrator of one signature, and the membership in its groups, shape (G,)."""
+    def part_of(self, member: Any) -> tuple[Part, BoolArray]:
+        """The calibrator of one signature (a row of bool), and the membership in its groups, shape (G,)."""
         number = int(self.segments_of(member[None])[0])
         return self._part(number), self.own_membership(number, member[None])[0]
 

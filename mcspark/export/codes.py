@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mcspark.core.cells.groups import Family, divided
+from mcspark.core.cells.decimals import divided
+from mcspark.core.cells.groups import Family
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import BoolArray
 from mcspark.errors import ConfigurationError

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from mcspark.core.cells.groups import LARGEST_EXACT, LARGEST_WHOLE, Family, decimal_ratio
+from mcspark.core.cells.decimals import LARGEST_EXACT, LARGEST_WHOLE, decimal_ratio
+from mcspark.core.cells.groups import Family
 from mcspark.core.model.stages import LOGIT_EPS, Stage
 from mcspark.core.saved import SavedModel
 from mcspark.errors import ConfigurationError

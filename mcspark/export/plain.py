@@ -13,12 +13,17 @@ _DEFINITIONS = ("bins", "divide_by", "where")
 
 
 def additive(model: SavedModel) -> Stages:
-    """The stages of a model; a ``ConfigurationError`` if it has calibrators by segment, or no trees."""
+    """The stages of a model; a ``ConfigurationError`` if it has features or segments, or no trees."""
     if model.table is not None:
         raise ConfigurationError(
             f"a model with calibrators for {len(model.table)} segments cannot be exported as one; score with "
             "`mcspark score-local` or `mcspark score`, or export the folder of one segment, such as "
             f"{segment_file(0)} in the model's, for {model.table.names[0]}"
+        )
+    if model.groups.features:
+        raise ConfigurationError(
+            "a model that has learned from columns (features) cannot be exported yet; score with "
+            "`mcspark score-local` or `mcspark score`, or fit one without the section features"
         )
     if isinstance(model.calibrator, Stages):
         return model.calibrator

@@ -18,7 +18,7 @@ from mcspark.core.calibrator import BASELINES, SignatureCalibrator
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import Stages
-from mcspark.errors import ContractError
+from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.converters import above_zero, penalties, whole
 from mcspark.ml.fit_summary import FitSummary, trees_of
 from mcspark.ml.groups import GroupSet
@@ -72,7 +72,13 @@ class Baseline(CalibratorParams, Estimator["MulticalibratorModel"]):
         ------
         ContractError
             If there are no cells.
+        ConfigurationError
+            If there are features: trees alone learn from columns.
         """
+        if groups.features:
+            raise ConfigurationError(
+                f"the method {self.method!r} does not learn from columns; leave features out, or take trees"
+            )
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
         calibrator = self._learn(cells)

@@ -20,8 +20,9 @@ from mcspark.core.cells.levels import MAX_DEPTH, IntArray, ScoreBins
 from mcspark.engine.choice import engine_of
 from mcspark.errors import ContractError
 from mcspark.ml.cell_sums import PLACE, SEGMENT, SPREAD, merged_cells, spread_of, summed
-from mcspark.ml.groups import GroupSet, category_name, signature_of, word_names
+from mcspark.ml.groups import GroupSet
 from mcspark.ml.levels import level_column, with_bin
+from mcspark.ml.signatures import category_name, signature_of, word_names
 from mcspark.runtime.blocks import (
     by_bucket,
     counted,
@@ -204,7 +205,7 @@ class CellTable:
             if not any(bins.depth):
                 raise ContractError(
                     f"the labelled rows fall into {count} cells, more than the {most} that the driver takes; "
-                    "use fewer groups: raise groups.min_share, or leave a column out"
+                    f"{_fewer(groups)}"
                 )
             bins = bins.coarser()
             log.warning("too many cells for the driver: score bins are merged", cells=count, bins=bins.n_bins)
@@ -214,6 +215,15 @@ class CellTable:
         none = np.zeros(0, dtype=np.int64)
         words = np.stack([data.get(name, none) for name in word_names(groups)], axis=1)
         return cells_of(data, words, groups, bins, self.scale)
+
+
+def _fewer(groups: FittedGroups) -> str:
+    if groups.features:
+        return (
+            "with features, a row of rare categories is a cell of its own: give columns of features bins or "
+            "divide_by, leave some out, or leave out the section features"
+        )
+    return "use fewer groups: raise groups.min_share, or leave a column out"
 
 
 def cells_of(
@@ -246,6 +256,7 @@ def cells_of(
         signature[order],
         role[order],
         **{k: data.get(name, none)[order].astype(np.float64) / unit for k, (name, unit) in sums.items()},
+        features=groups.features_of(signatures),
     )
 
 

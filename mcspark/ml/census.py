@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from mcspark.core.segments import MAX_SEGMENTS, SegmentTable
 from mcspark.errors import ContractError
 from mcspark.ml.cells import FixedPoint
-from mcspark.ml.groups import category_name, place_among
+from mcspark.ml.signatures import category_name, place_among
 
 MOST_POOLED = 100
 """Segments that share the pooled calibrator and are told of one by one: the largest of them."""

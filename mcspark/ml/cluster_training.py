@@ -28,8 +28,8 @@ from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.engine.choice import engine_of
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError, McsparkError, TransientError
-from mcspark.ml.groups import word_names
 from mcspark.ml.peers import Growth, Part, Peers, grow
+from mcspark.ml.signatures import word_names
 from mcspark.runtime.archives import quick_to_follow
 from mcspark.runtime.executors import is_local, slots
 from mcspark.runtime.failures import explained

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from mcspark.core.model.stages import Stages
@@ -41,6 +43,23 @@ def curves_frame(stages: Stages) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame({name: [] for name in CURVE_COLUMNS})
     return pd.concat(parts, ignore_index=True)
+
+
+def largest_curves(curves: pd.DataFrame, names: Sequence[str], most: int = 200) -> pd.DataFrame:
+    """The curves of these groups, and the largest of all others: of columns there may be thousands.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Of :func:`curves_frame`.
+    names : sequence of str
+        Groups that stay in any case.
+    most : int
+        Others that stay.
+    """
+    size = (curves["correction"].abs() * (curves["upper"] - curves["lower"])).groupby(curves["group"]).sum()
+    others = size[~size.index.isin(names)].sort_values(ascending=False, kind="stable").head(most)
+    return curves[curves["group"].isna() | curves["group"].isin([*names, *others.index])]
 
 
 def pairs_frame(stages: Stages) -> pd.DataFrame:

@@ -110,10 +110,14 @@ def _time_limit(seconds: float) -> Callable[[Any], None]:
 
 
 def _data(lightgbm: Any, table: TrainingTable, rows: Any, parameters: Any, reference: Any = None) -> Any:
-    groups = table.membership[table.signature[rows]]
-    features = np.column_stack([table.place[rows], groups]).astype(np.float32)
+    known = table.features
+    categorical: Any = "auto"
+    if known is not None:
+        categorical = [i for i, ordered in enumerate(known.ordered, start=1) if not ordered]
+    others = (table.membership if known is None else known.values)[table.signature[rows]]
+    features = np.column_stack([table.place[rows], others]).astype(np.float32)
     return lightgbm.Dataset(
         features, table.target[rows], weight=table.weight[rows],
         init_score=None if table.offset is None else table.offset[rows],
-        params=parameters, reference=reference,
+        categorical_feature=categorical, params=parameters, reference=reference,
     )  # fmt: skip

@@ -82,7 +82,8 @@ class MulticalibrationEvaluator(Evaluator):
         weightCol: str | None = None,
     ) -> None:
         super().__init__()
-        self._groups = groups if isinstance(groups, GroupSet | FittedGroups) else GroupSet.from_config(groups)
+        given = groups if isinstance(groups, GroupSet | FittedGroups) else GroupSet.from_config(groups)
+        self._groups = given.measured
         kwargs = {k: v for k, v in vars(self)["_input_kwargs"].items() if k != "groups" and v is not None}
         self._setDefault(levels=20, metricName="mc_error", predictionCol="calibrated_score", labelCol="label")
         self._set(**kwargs)

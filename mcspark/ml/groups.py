@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -24,32 +21,24 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from mcspark.core.cells.definitions import defined
-from mcspark.core.cells.groups import (
-    LARGEST_EXACT,
-    LARGEST_WHOLE,
-    MAX_GROUPS,
-    Category,
-    Family,
-    FittedGroups,
-    decimal_ratio,
-)
+from mcspark.core.cells.decimals import LARGEST_EXACT, LARGEST_WHOLE, decimal_ratio
+from mcspark.core.cells.definitions import defined, learned_from
+from mcspark.core.cells.groups import MAX_GROUPS, Category, Family, FittedGroups
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
-from mcspark.ml.levels import int_array
+from mcspark.ml.features import all_categories
+from mcspark.ml.signatures import category_name, signature_weights
 from mcspark.runtime.columns import as_double, column
 from mcspark.runtime.settings import setting
 
 if TYPE_CHECKING:
-    from mcspark.config import Groups
+    from mcspark.config import Features, Groups
 
 _ANSI = "spark.sql.ansi.enabled"
 
-_MOST_PLACES = 2048  # from the least category to the greatest
-
 MAX_CATEGORIES = 10_000
-"""A column with more distinct values than this is no group column."""
+"""A column with more distinct values than this is no column of groups or features."""
 
 
 @dataclass(frozen=True)
@@ -64,24 +53,49 @@ class GroupSet:
         A category is a group if it holds more than this share of the (weighted) labelled rows.
     intersections : {1, 2}
         2 adds every pair of groups that passes ``min_share``.
+    features : tuple of Family
+        What trees learn from: the families, then further columns. None: trees learn from the groups.
     """
 
     families: tuple[Family, ...]
     min_share: float = 0.01
     intersections: int = 1
+    features: tuple[Family, ...] = ()
 
     @classmethod
-    def from_config(cls, groups: Groups | Mapping[str, Any]) -> GroupSet:
-        """Definitions from the ``groups`` section of a configuration, as a model or a plain mapping."""
-        from mcspark.config import Groups  # noqa: PLC0415  (workers need no parsers)
+    def from_config(
+        cls, groups: Groups | Mapping[str, Any], features: Features | Mapping[str, Any] | None = None
+    ) -> GroupSet:
+        """Definitions from the sections ``groups`` and ``features`` of a configuration.
+
+        Parameters
+        ----------
+        groups, features : model of the section, or plain mapping
+        """
+        from mcspark.config import Features, Groups  # noqa: PLC0415  (workers need no parsers)
 
         section = groups if isinstance(groups, Groups) else Groups.model_validate(groups)
-        return cls(defined(section), section.min_share, section.intersections)
+        families = defined(section)
+        learned: tuple[Family, ...] = ()
+        if features is not None:
+            given = features if isinstance(features, Features) else Features.model_validate(features)
+            learned = learned_from(given, families)
+        return cls(families, section.min_share, section.intersections, learned)
+
+    @property
+    def signed(self) -> tuple[Family, ...]:
+        """The families that rows are summed up by."""
+        return self.features or self.families
+
+    @property
+    def measured(self) -> GroupSet:
+        """The same groups, whatever trees learn from."""
+        return replace(self, features=())
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Attribute columns that the groups read, each once."""
-        return FittedGroups(self.families).columns
+        """Attribute columns that the groups and the trees read, each once."""
+        return FittedGroups(self.signed).columns
 
     def fit(self, frame: DataFrame, weight: str | None = None) -> FittedGroups:
         """Choose the groups on labelled rows that carry the category columns of :func:`with_categories`.
@@ -97,12 +111,16 @@ class GroupSet:
         ------
         ContractError
             If a column has more than ``MAX_CATEGORIES`` distinct values, no row has any weight, no category
-            is large enough to be a group, or more than ``MAX_GROUPS`` are.
+            is large enough to be a group, more than ``MAX_GROUPS`` are, or trees would learn from too many
+            categories.
         """
-        fitted = self.chosen(_category_shares(frame, self.families, weight))
+        shares = _category_shares(frame, self.signed, weight)
+        fitted = self.chosen(shares)
         if self.intersections == 2:
             fitted = self.paired(fitted, *signature_weights(frame, fitted, weight))
-        return fitted
+        if not self.features:
+            return fitted
+        return replace(fitted, features=all_categories(self.features, shares))
 
     def chosen(self, shares: Sequence[Mapping[Category, float]]) -> FittedGroups:
         """The groups by the share of each category of each family, without intersections.
@@ -160,16 +178,6 @@ def _checked(groups: FittedGroups) -> FittedGroups:
             f"two groups have the name {twice[0]!r}; rename the predicate, or one of the columns"
         )
     return groups
-
-
-def category_name(i: int) -> str:
-    """Name of the working column with the category of family ``i``."""
-    return f"__family_{i}"
-
-
-def word_names(groups: FittedGroups) -> list[str]:
-    """Names of the working columns with the words of the signature."""
-    return [f"__signature_{i}" for i in range(groups.n_words)]
 
 
 def with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFrame:
@@ -231,61 +239,24 @@ def _condition(family: Family) -> Column:
     return F.expr(computed(str(family.where)))
 
 
-def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:
-    """Add the words of the signature from the category columns."""
-    words: list[Column] = [F.lit(0).cast("long")] * groups.n_words
-    for i, (family, place) in enumerate(zip(groups.families, groups.layout, strict=True)):
-        if not family.categories:
-            continue
-        code = F.coalesce(place_among(F.col(category_name(i)), family.categories), F.lit(0)).cast("long")
-        words[place.word] = words[place.word].bitwiseOR(F.shiftleft(code, place.shift))
-    return frame.withColumns(dict(zip(word_names(groups), words, strict=True)))
-
-
-def place_among(category: Column, categories: tuple[Category, ...]) -> Column:
-    """Place among the categories from 1 on; 0 or null where it is none of them."""
-    whole = [c for c in categories if isinstance(c, int)]
-    if len(whole) == len(categories) and (span := max(whole) - min(whole)) < _MOST_PLACES:
-        # A table by the number itself: searching a list costs several times as much.
-        places = np.zeros(span + 1, dtype=np.int64)
-        places[np.array(whole) - min(whole)] = np.arange(1, len(whole) + 1)
-        near = category.between(min(whole), max(whole))
-        return F.when(near, F.get(int_array(places), (category - min(whole)).cast("int")))
-    return F.call_function("array_position", F.array(*[F.lit(c) for c in categories]), category)
-
-
-def signature_of(table: pa.Table, groups: FittedGroups) -> IntArray:
-    """The same words, shape (N, n_words), from category columns of an Arrow table that are dictionaries."""
-    codes = np.zeros((len(table), len(groups.families)), dtype=np.int64)
-    for i, family in enumerate(groups.families):
-        column = table[category_name(i)].combine_chunks()
-        known = pa.array(family.categories, column.dictionary.type)
-        found = pc.fill_null(pc.index_in(column.dictionary, known), -1).to_numpy() + 1
-        codes[:, i] = np.append(found, 0)[pc.fill_null(column.indices, -1).to_numpy()]
-    return groups.words(codes)
-
-
-def signature_weights(frame: DataFrame, groups: FittedGroups, weight: str | None) -> tuple[Any, Any]:
-    """Distinct signatures, shape (S, n_words), and their weights, shape (S,)."""
-    names = word_names(groups)
-    value = F.col(weight) if weight else F.lit(1.0)
-    table = with_signature(frame, groups).groupBy(*names).agg(F.sum(value).alias("w")).toPandas()
-    return table[names].to_numpy(np.int64), table["w"].to_numpy(np.float64)
-
-
 def unseen_categories(frame: DataFrame, groups: FittedGroups) -> dict[str, int]:
     """Rows whose category was never met when the groups were chosen, by attribute column."""
-    counts = []
-    for i, family in enumerate(groups.families):
+    names, counts = [], []
+    for i, family in enumerate(groups.signed):
         if family.kind != "predicate":
             category = F.col(category_name(i))
-            known = category.isin(list(family.seen))
-            counts.append(F.count_if(category.isNotNull() & ~known).alias(family.column))
+            known = category.isin(list(family.seen or family.categories))
+            names.append(family.column)
+            counts.append(F.count_if(category.isNotNull() & ~known))
     if not counts:
         return {}
     row = frame.agg(*counts).first()
     assert row is not None
-    return {name: int(n) for name, n in row.asDict().items() if n}
+    found: dict[str, int] = {}
+    for name, n in zip(names, row, strict=True):
+        if n:
+            found[name] = max(int(n), found.get(name, 0))
+    return found
 
 
 def _category(family: Family, kind: DataType | None) -> Column:
@@ -392,7 +363,8 @@ def _category_shares(
     for family, share in zip(families, shares, strict=True):
         if len(share) > MAX_CATEGORIES:
             raise ContractError(
-                f"column {family.column!r} has over {MAX_CATEGORIES} distinct values and is no group column; "
+                f"column {family.column!r} has over {MAX_CATEGORIES} distinct values and is no column "
+                "of groups or features; "
                 "give it bins or divide_by, or name the groups by predicates"
             )
     return shares

@@ -37,12 +37,12 @@ def learning_cells(
     """
     wanted, columns = params.getGroups(), params._columns()
     frame = working_columns(dataset, columns, labelled=True)
-    frame = with_categories(frame, wanted.families)
+    frame = with_categories(frame, wanted.signed)
     names = replace(WORKING, weight=WORKING.weight if columns.weight else None)
     scale = FixedPoint.of(frame, names.weight)
     levels = [*params.getOrDefault("levels"), *grids]
     bins = learning_bins(frame, names, levels, params.getOrDefault("scoreBins"), scale)
-    with make_cells(frame, names, wanted.families, bins, scale) as table:
+    with make_cells(frame, names, wanted.signed, bins, scale) as table:
         return table.collect_chosen(wanted)
 
 

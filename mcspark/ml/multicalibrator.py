@@ -44,7 +44,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
     Parameters
     ----------
     groups : GroupSet or mapping
-        The groups, or the ``groups`` section of a configuration.
+        The groups, or the ``groups`` section of a configuration; what trees learn from, where it is columns.
     scoreCol, labelCol : str
         Doubles in [0, 1]; rows with a null label are not learned from.
     weightCol : str, optional
@@ -281,7 +281,7 @@ class MulticalibratorModel(TreeParams, Model):
                 f"the table lacks the group column(s) {missing} that the model was fitted with"
             )
         frame = working_columns(dataset, self._columns(), labelled=False)
-        frame = with_categories(frame, scoring.groups.families)
+        frame = with_categories(frame, scoring.groups.signed)
         name = self.getOrDefault("predictionCol")
         scored = with_calibrated(frame, WORKING.score, scoring, name)
         return scored.drop(*(set(scored.columns) - {*dataset.columns, name}))
@@ -306,11 +306,11 @@ class MulticalibratorModel(TreeParams, Model):
             ``stage, link, group, lower, upper, correction``, see :func:`mcspark.ml.curves.curves_frame`;
             no rows for a calibrator that is not made of trees.
         """
-        return curves_frame(self.stages or Stages((), self.fitted.names))
+        return curves_frame(self.stages or Stages((), self.fitted.learned_names))
 
     def pairs(self) -> pd.DataFrame:
         """What members of two groups get on top, largest first; see :func:`mcspark.ml.curves.pairs_frame`."""
-        return pairs_frame(self.stages or Stages((), self.fitted.names))
+        return pairs_frame(self.stages or Stages((), self.fitted.learned_names))
 
     def explain(self, frame: Any) -> pd.DataFrame:
         """From score to calibrated score, step by step, of a few rows.
@@ -365,7 +365,7 @@ class MulticalibratorModel(TreeParams, Model):
             raise ValueError(
                 "a loaded model does not have the rows it was trained on; ask the one that fit returned"
             )
-        stages = self.stages or Stages((), self.fitted.names)
+        stages = self.stages or Stages((), self.fitted.learned_names)
         points = training_curve(self.summary.cells, stages, self.texts)
         return pd.DataFrame([vars(point) for point in points], columns=[f.name for f in fields(CurvePoint)])
 

@@ -194,6 +194,8 @@ def _plain(model: Savable, digests: tuple[str, ...] = ()) -> dict[str, Any]:
         "trees": len(model.texts),
         "fit": None if model.summary is None else model.summary.to_dict(),
     }
+    if model.fitted.features:
+        plain["features"] = model.fitted.features_to_dict()
     if model.table is not None:
         plain["segments"] = {"table": model.table.to_dict(), "sha256": list(digests)}
     return {**plain, "sha256": digest(plain)}
@@ -211,7 +213,7 @@ def _checked_text(kind: type[Savable], plain: dict[str, Any]) -> str:
     if len(text) > MAX_BYTES:  # as it is ASCII
         raise ContractError(
             f"the model takes {len(text) / 2**20:.0f} MiB, and {MAX_BYTES // 2**20} are read; use fewer "
-            "groups (raise groups.min_share), or fewer calibrator.rounds"
+            "groups (raise groups.min_share), features of fewer categories, or fewer calibrator.rounds"
         )
     try:
         model_from_text(kind, text)

@@ -23,8 +23,8 @@ from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.ml import driver_training
 from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.cluster_training import PLACE, SPREAD, STOP, TARGET, WEIGHT, ClusterTrainer, check_cluster
-from mcspark.ml.groups import with_signature, word_names
 from mcspark.ml.levels import int_array, with_bin
+from mcspark.ml.signatures import with_signature, word_names
 from mcspark.ml.training import TreeTrainer
 from mcspark.ml.trees import cut_at_best, materialised, new_estimator, sparse_groups, without_copies
 from mcspark.runtime.columns import column

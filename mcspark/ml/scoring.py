@@ -15,7 +15,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells.groups import FittedGroups, distinct_rows
 from mcspark.core.segments import Part
-from mcspark.ml.groups import with_signature, word_names
+from mcspark.ml.signatures import with_signature, word_names
 from mcspark.runtime.archives import quick_to_follow
 from mcspark.runtime.batches import gathered
 
@@ -83,9 +83,9 @@ def _calibrated(groups: FittedGroups, calibrators: Sequence[SignatureCalibrator]
             columns = _joined(some)
             words = np.stack(columns[len(calibrators) :], axis=1).astype(np.int64)
             signatures, signature = distinct_rows(words)
-            membership = groups.membership(signatures)
+            members = groups.members(signatures)
             found = [
-                calibrator.apply_signatures(score.astype(np.float64), signature, membership)
+                calibrator.apply_signatures(score.astype(np.float64), signature, members)
                 for calibrator, score in zip(calibrators, columns, strict=False)
             ]
             yield (

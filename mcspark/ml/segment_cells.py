@@ -35,7 +35,7 @@ from mcspark.ml.cells import (
     rows_to_sum,
 )
 from mcspark.ml.census import segment_key
-from mcspark.ml.groups import category_name, signature_of, word_names
+from mcspark.ml.signatures import category_name, signature_of, word_names
 from mcspark.runtime.blocks import by_bucket, counted, each_block, spread_out, to_blocks, to_driver, unpacked
 from mcspark.runtime.columns import column
 

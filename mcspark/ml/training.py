@@ -70,6 +70,9 @@ class TreeTrainer:
         ConfigurationError
             If SynapseML is asked for and its native library does not load.
         """
+        if self._driver is None and table.features is not None:
+            log.info("SynapseML does not learn from columns: the official LightGBM trains")
+            self._train_on_driver()
         if self._driver is None:
             tell(f"growing at most {settings.max_trees:,} trees")  # it says nothing while it trains
             try:

@@ -23,7 +23,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from mcspark.core.cells.levels import FloatArray
-from mcspark.core.model.lightgbm_text import Tree, keep_trees, parse_trees
+from mcspark.core.model.lightgbm_text import keep_trees, parse_trees
+from mcspark.core.model.tree import Tree
 from mcspark.core.training.lightgbm_parameters import lightgbm_parameters
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError

@@ -277,6 +277,8 @@ def digest(sweep: Sweep, grids: Mapping[str, Sequence[Setting]], engine: str) ->
     for cells in (sweep.learning, sweep.test):
         for f in fields(Cells):
             value = getattr(cells, f.name)
+            if value is None:
+                continue
             found.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     rest = [sweep.levels, sweep.seed, sweep.early_stopping, sweep.trees, sweep.rounds, sweep.min_rows]
     rest += [sweep.recipe, sorted(sweep.given)]

@@ -81,7 +81,7 @@ def calibrate(run: Run) -> dict[str, Any]:
     if config.model is None:
         raise ConfigurationError("calibrate needs model.path: where the fitted calibrator goes")
     _check_learner(run)
-    plan = GroupSet.from_config(config.groups)
+    plan = GroupSet.from_config(config.groups, config.features)
     with (
         Lease(run.spark, target.held, run.run_id) as lease,
         Workspace(run.spark, target.leaf, run.run_id) as workspace,
@@ -194,7 +194,7 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, FittedGroup
     with run.stage("cells", "sum the labelled rows to cells") as told:
         levels = [*config.evaluation.levels, *estimator_of(config.calibrator).grids]
         bins = learning_bins(inputs.labelled, names, levels, config.calibrator.score_bins, inputs.scale)
-        with make_cells(inputs.labelled, names, plan.families, bins, inputs.scale) as table:
+        with make_cells(inputs.labelled, names, plan.signed, bins, inputs.scale) as table:
             cells, groups = table.collect_chosen(plan)
         told.update(rows=inputs.n_labelled, cells=len(cells))
         told.update(signatures=len(cells.membership), groups=len(groups.names))
@@ -221,7 +221,7 @@ def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel) -> Cells
     names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
     bins = measuring_bins(run)
     with make_cells(scored, names, model.fitted.families, bins, inputs.scale) as table:
-        return table.collect(model.fitted)
+        return table.collect(model.fitted.measured)
 
 
 def _scored_test(inputs: Inputs, model: MulticalibratorModel) -> DataFrame:

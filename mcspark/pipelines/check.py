@@ -31,9 +31,9 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
         if job == "score":
             path = required(config.model, "model").path
             fitted = models_at(path, config.scored)[0].scoring.groups
-            families, columns = fitted.families, fitted.columns
+            families, columns = fitted.signed, fitted.columns
         elif job == "calibrate":
-            families, columns, _ = carried(config, GroupSet.from_config(config.groups))
+            families, columns, _ = carried(config, GroupSet.from_config(config.groups, config.features))
         else:
             plan = GroupSet.from_config(config.groups)
             families, columns = plan.families, tuple(plan.columns)

@@ -38,9 +38,10 @@ from mcspark.data.rows.row_report import RowReport, enforce, inspect, refuse_rej
 from mcspark.data.tables import where
 from mcspark.errors import ContractError
 from mcspark.ml.cells import FixedPoint
-from mcspark.ml.groups import category_name, with_categories
+from mcspark.ml.groups import with_categories
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import Scored, with_each_calibrated
+from mcspark.ml.signatures import category_name
 from mcspark.ml.split import SPLIT, check_given_split, role
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.run import Run

@@ -14,6 +14,7 @@ from mcspark.config import redact
 from mcspark.config.clashes import card_of, page_of_score
 from mcspark.data.leases.manifest import versions
 from mcspark.data.publishing.sink import Publication
+from mcspark.ml.curves import largest_curves
 from mcspark.ml.groups import GroupSet
 from mcspark.pipelines.result import ScoreResult
 from mcspark.pipelines.run import Run
@@ -100,4 +101,5 @@ def _facts(run: Run, summary: Mapping[str, Any], result: ScoreResult) -> RunFact
     fit = model.summary
     known = fit is not None and fit.cells is not None and not fit.refitted
     training = model.training_curve() if known else None
-    return replace(facts, curves=model.curves(), pairs=model.pairs(), training=training)
+    curves = largest_curves(model.curves(), model.fitted.names)
+    return replace(facts, curves=curves, pairs=model.pairs(), training=training)

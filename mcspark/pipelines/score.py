@@ -41,7 +41,7 @@ def score(run: Run) -> dict[str, Any]:
             models = stored_models(run.spark, config.model.path, run.run_id, config.scored)
         model = models[0]  # the others are for the same groups
         scoring = model.scoring
-        inputs = read_inputs(run, scoring.groups.families, scoring.groups.columns, needs_label=False)
+        inputs = read_inputs(run, scoring.groups.signed, scoring.groups.columns, needs_label=False)
         inputs.refuse_unmatched()
         if not inputs.n_accepted:
             return publish_empty(run, target, inputs, lease, publication)
@@ -63,10 +63,10 @@ def _unseen(inputs: Inputs, fitted: FittedGroups) -> dict[str, int]:
     placed = 0
     suspicious = False
     for frame in inputs.origins:
-        families = tuple(f for f in fitted.families if set(f.columns) <= set(frame.columns))
+        families = tuple(f for f in fitted.signed if set(f.columns) <= set(frame.columns))
         placed += len(families)
         categorised = with_categories(frame, families)
         suspicious = suspicious or bool(unseen_categories(categorised, FittedGroups(families)))
-    if suspicious or placed < len(fitted.families):
+    if suspicious or placed < len(fitted.signed):
         return unseen_categories(inputs.accepted, fitted)
     return {}

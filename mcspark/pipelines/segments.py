@@ -68,15 +68,20 @@ class SegmentResult(NamedTuple):
 
 
 def trained_as(config: Config) -> Calibrator:
-    """The settings of the calibrator; with segments, the driver grows all trees: they are many and small."""
+    """The settings of the calibrator; by segment and from columns the official LightGBM grows all trees.
+
+    Those of segments are many and small, and SynapseML does not learn from columns.
+    """
     calibrator = config.calibrator
-    return calibrator if config.segments is None else calibrator.model_copy(update={"engine": "lightgbm"})
+    if config.segments is None and config.features is None:
+        return calibrator
+    return calibrator.model_copy(update={"engine": "lightgbm"})
 
 
 def carried(config: Config, plan: GroupSet) -> tuple[tuple[Family, ...], tuple[str, ...], list[int]]:
     """Families that rows carry, the columns that these read, and the families of a segment's columns."""
     by = config.segments.by if config.segments else ()
-    families, places = with_columns(plan.families, by)
+    families, places = with_columns(plan.signed, by)
     return families, FittedGroups(families).columns, places
 
 

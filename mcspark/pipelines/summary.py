@@ -36,6 +36,7 @@ def calibrated_summary(
         "without_category": inputs.without_category,
         "groups": len(model.fitted.names),
         "groups_dropped": len(model.fitted.dropped),
+        **_features(model),
         "signatures": len(fit.cells.membership),
         **_by_score(inputs, results, [_calibrated(result) for result in results], paths["model"]),
         "paths": paths,
@@ -74,6 +75,13 @@ def _calibrated(result: ScoreResult) -> dict[str, Any]:
         "saturation": _saturation(fit.saturation, after),
         **result.told,
     }
+
+
+def _features(model: MulticalibratorModel) -> dict[str, Any]:
+    features = model.fitted.features
+    if not features:
+        return {}
+    return {"features": {"columns": len(features), "categories": len(model.fitted.learned_names)}}
 
 
 def measured_summary(

@@ -194,10 +194,15 @@ def _names(side: Side) -> dict[str, str]:
 
 def change_of_group(model: SavedModel, group: str | None) -> FloatArray:
     """Calibrated score less score at :data:`SCORES`, of whoever is in this group alone (None: in none)."""
-    member = np.zeros((1, len(model.groups.names)), dtype=bool)
-    if group is not None:
-        place = model.groups.names.index(group)
-        member[0, [place, *_parents(model.groups, place)]] = True
+    groups = model.groups
+    place = None if group is None else groups.names.index(group)
+    places = () if place is None else (place, *_parents(groups, place))
+    if groups.features:
+        base = [groups.base_names[i] for i in places if i < len(groups.base_names)]
+        member = np.array([sorted(map(groups.learned_names.index, base))], dtype=np.int64)
+    else:
+        member = np.zeros((1, len(groups.names)), dtype=bool)
+        member[0, list(places)] = True
     return _calibrated(model.calibrator, member) - SCORES
 
 
@@ -274,7 +279,7 @@ def moves_of_rows(a: Scorer, b: Scorer, batches: Iterable[Any]) -> Moves:
     for batch in batches:
         before = a.score(batch)
         score, signature, words = b.signatures(batch)
-        moved = b.calibrator.apply_signatures(score, signature, b.groups.membership(words)) - before
+        moved = b.calibrator.apply_signatures(score, signature, b.groups.members(words)) - before
         far = np.abs(moved)
         bands = np.bincount(np.searchsorted(BANDS, far, side="right"), minlength=len(BANDS) + 1)
         total.rows += len(moved)

@@ -85,7 +85,9 @@ def _corrections(facts: RunFacts) -> list[Picture]:
         )
         drawn = plots.correction_curves(facts.curves, stage)
         found.append(picture(drawn, f"curves-{stage + 1}", words))
-        groups = facts.table.worst_first()[:MAX_GROUPS]
+        # Trees that learn from columns have no curve of their own for an intersection.
+        drawn_of = set(facts.curves["group"].dropna())
+        groups = [name for name in facts.table.worst_first() if name in drawn_of][:MAX_GROUPS]
         words = (
             f"Heat map of the correction of {len(groups)} groups, down, over the score, across, in stage "
             f"{stage + 1}."

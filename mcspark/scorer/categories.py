@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.cells.groups import Category, Family, divided
+from mcspark.core.cells.decimals import divided
+from mcspark.core.cells.groups import Category, Family
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.errors import ContractError
 from mcspark.scorer.columns import Column

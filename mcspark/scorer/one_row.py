@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from mcspark.core.cells.groups import LARGEST_EXACT, LARGEST_WHOLE, Family, decimal_ratio
+from mcspark.core.cells.decimals import LARGEST_EXACT, LARGEST_WHOLE, decimal_ratio
+from mcspark.core.cells.groups import Family
 from mcspark.identifiers import folded
 
 if TYPE_CHECKING:

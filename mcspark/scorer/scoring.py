@@ -13,7 +13,7 @@ import numpy as np
 from mcspark.core.cells.groups import Family, distinct_rows
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.cells.readable import readable_names
-from mcspark.core.model.additive import BoolArray
+from mcspark.core.model.additive import BoolArray, Members
 from mcspark.core.model.explanation import Explanation, explained
 from mcspark.core.model.stages import Stage, Stages, corrected_one
 from mcspark.core.saved import MAX_BYTES, SavedModel, saved_model, with_parts
@@ -82,14 +82,15 @@ class Scorer:
         self.calibrator = model.scoring.calibrator
         self.score_column = score or model.columns["scoreCol"]
         self.prediction_column = model.columns["predictionCol"]
-        self._families = [FamilyCodes(family) for family in self.groups.families]
+        self._families = [FamilyCodes(family) for family in self.groups.signed]
         stages = self.calibrator.stages if isinstance(self.calibrator, Stages) else ()
         self._wanted = set(self.columns)
         self._stages = [_OneRowStage(stage) for stage in stages]
         self._layout, self._n_words = self.groups.layout, self.groups.n_words
-        self._first_group = np.cumsum([0, *(len(f.categories) for f in self.groups.families)])
-        self._pairs = np.array(self.groups.pairs, dtype=np.int64).reshape(-1, 2)
-        families = zip(self._families, self.groups.families, self._layout, strict=True)
+        self._first_group = np.cumsum([0, *(len(f.categories) for f in self.groups.signed)])
+        pairs = () if self.groups.features else self.groups.pairs
+        self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        families = zip(self._families, self.groups.signed, self._layout, strict=True)
         self._one_row_codes = [(_one_row_code(c, f), f.columns, place) for c, f, place in families]
         self._terms = lru_cache(REMEMBERED)(self._terms_of_signature)
 
@@ -112,13 +113,13 @@ class Scorer:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read: the score, and the attributes of the groups."""
+        """The columns that are read: the score, and the attributes of the groups and features."""
         return (self.score_column, *self.groups.columns)
 
     @property
     def names(self) -> dict[str, str]:
         """What people read for the id of each group, in the order of the groups."""
-        return readable_names(self.groups.families, self.groups.names)
+        return readable_names(self.groups.signed, self.groups.learned_names)
 
     def score(self, table: Any) -> FloatArray:
         """Calibrated scores of the rows of a table.
@@ -139,7 +140,7 @@ class Scorer:
             outside [0, 1].
         """
         score, signature, words = self.signatures(table)
-        return self.calibrator.apply_signatures(score, signature, self.groups.membership(words))
+        return self.calibrator.apply_signatures(score, signature, self.groups.members(words))
 
     def signatures(self, table: Any) -> tuple[FloatArray, IntArray, IntArray]:
         """The scores (N,), the place of each row's signature (N,), and the distinct signatures (S, words)."""
@@ -204,17 +205,17 @@ class Scorer:
     def explain(self, table: Any) -> list[Explanation]:
         """The same for every row of a table of a few; see :meth:`score` and :meth:`explain_one`."""
         score, signature, words = self.signatures(table)
-        member = self.groups.membership(words)
+        member = self.groups.members(words)
         return [self._explained(f, member[s]) for f, s in zip(score.tolist(), signature, strict=True)]
 
-    def _explained(self, score: float, member: BoolArray, *, readable: bool = False) -> Explanation:
+    def _explained(self, score: float, member: Members, *, readable: bool = False) -> Explanation:
         groups, calibrator = self.groups, self.calibrator
         if isinstance(calibrator, SegmentedCalibrator):
             part, member = calibrator.part_of(member)
             groups, calibrator = part.groups, part.calibrator
         if isinstance(calibrator, Stages):
-            names = tuple(readable_names(groups.families, groups.names).values()) if readable else None
-            return explained(calibrator, score, member, names)
+            words = readable_names(groups.signed, groups.learned_names) if readable else {}
+            return explained(calibrator, score, member, tuple(words.values()) or None)
         raise ContractError(
             f"a calibrator of the method {self.method!r} has no steps to explain; fit one with "
             "calibrator.method: trees"

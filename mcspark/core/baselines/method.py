@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import FloatArray, IntArray, ScoreBins
-from mcspark.core.model.additive import BoolArray
 
 Settings = Mapping[str, Any]
 """Settings of a method by their names in the configuration; the grid m is ``grid``."""
@@ -20,9 +19,7 @@ Setting = tuple[tuple[str, float], ...]
 class SignatureCalibrator(Protocol):
     """What every fitted calibrator can do: score rows by the groups of their signature."""
 
-    def apply_signatures(
-        self, score: FloatArray, signature: IntArray, membership: BoolArray, /
-    ) -> FloatArray:
+    def apply_signatures(self, score: FloatArray, signature: IntArray, membership: Any, /) -> FloatArray:
         """Calibrated scores, shape (N,), range [0, 1].
 
         Parameters
@@ -31,6 +28,7 @@ class SignatureCalibrator(Protocol):
         signature : ndarray of int, shape (N,)
             Row of ``membership`` of each score.
         membership : ndarray of bool, shape (S, G)
+            Of trees that have learned from columns, also lists (:data:`mcspark.core.model.additive.Members`).
         """
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,7 +54,7 @@ def calibrated_cells(calibrator: SignatureCalibrator, cells: Cells, bins: ScoreB
         Of the calibrated score.
     """
     weighs = cells.take(cells.weight > 0)
-    state = calibrator.apply_signatures(weighs.mean_score, weighs.signature, weighs.membership)
+    state = calibrator.apply_signatures(weighs.mean_score, weighs.signature, weighs.learned)
     return weighs.moved(state, bins)
 
 

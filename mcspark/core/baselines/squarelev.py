@@ -26,8 +26,8 @@ from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import MAX_GROUPS
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.additive import MAX_VALUE, AdditiveForm, BoolArray
-from mcspark.core.model.lightgbm_text import Tree
 from mcspark.core.model.stages import Stage, Stages
+from mcspark.core.model.tree import Tree
 
 _NUMERICAL = 2
 """LightGBM's decision_type of a numerical split."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class Atoms:
         level = cells.bins.level_of_bin(base)[cells.bin[kept]]
         key, origin = np.unique(level * n_signatures + cells.signature[kept], return_inverse=True)
         origin = origin.reshape(-1).astype(np.int64)
-        sums = {name: _merge(getattr(cells, name)[kept], origin, len(key)) for name in SUMS}
+        sums: dict[str, Any] = {name: _merge(getattr(cells, name)[kept], origin, len(key)) for name in SUMS}
         merged = Cells(
             bins=ScoreBins.uniform(base),
             groups=cells.groups,

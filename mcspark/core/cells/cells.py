@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcspark.core.cells.features import Features
 from mcspark.core.cells.levels import FloatArray, IntArray, ScoreBins, level_value
 
 
@@ -46,6 +47,8 @@ class Cells:
         Score bin in 0..n_bins-1, row of ``membership``, and :class:`Role` of each cell.
     n, weight, weight_sq, score, label, score_sq, label_sq, score_label : ndarray of float, shape (C,)
         The sums named in :data:`SUMS`, over the rows of the cell.
+    features : Features, optional
+        What trees learn from of each signature, where that is not the groups.
     """
 
     bins: ScoreBins
@@ -62,6 +65,7 @@ class Cells:
     score_sq: FloatArray
     label_sq: FloatArray
     score_label: FloatArray
+    features: Features | None = None
 
     def __len__(self) -> int:
         return len(self.bin)
@@ -106,7 +110,7 @@ class Cells:
             np.ones(len(score)), w, w * w, w * score, w * label,
             w * score * score, w * label * label, w * score * label,
         )  # fmt: skip
-        sums = {
+        sums: dict[str, Any] = {
             name: np.bincount(cell, weights=value, minlength=len(keys)).astype(np.float64)
             for name, value in zip(SUMS, values, strict=True)
         }
@@ -222,6 +226,21 @@ class Cells:
         return self.bins.level_of_bin(m)[self.bin], m
 
     @property
+    def learned(self) -> NDArray[np.bool_] | IntArray:
+        """The groups of each signature that trees learn from, as calibrators take them."""
+        return self.membership if self.features is None else self.features.members
+
+    @property
+    def learned_names(self) -> tuple[str, ...]:
+        """Names of the groups that trees learn from."""
+        return self.groups if self.features is None else self.features.names
+
+    @property
+    def learned_sizes(self) -> int | tuple[int, ...]:
+        """Number of the groups that trees learn from, or of the categories of each column."""
+        return len(self.groups) if self.features is None else self.features.sizes
+
+    @property
     def pairs(self) -> tuple[IntArray, IntArray]:
         """Every (group, cell) pair: signature first, so only the handful of groups of each cell."""
         cached = self.__dict__.get("_pairs")
@@ -237,7 +256,7 @@ class Cells:
         return cached
 
 
-_SHARED = ("bins", "groups", "membership")
+_SHARED = ("bins", "groups", "membership", "features")
 
 
 def effective_rows(weight: FloatArray, weight_sq: FloatArray, rows: FloatArray) -> FloatArray:

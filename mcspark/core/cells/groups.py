@@ -8,13 +8,13 @@ the set of groups it is in, one to one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mcspark.core.cells.features import Features, category_numbers
 from mcspark.core.cells.levels import FloatArray, IntArray
 
 Category = str | int
@@ -25,6 +25,10 @@ WORD_BITS = 62
 
 MAX_GROUPS = 4096
 """Most groups of one set, chosen or read from a file; memory goes with groups times signatures."""
+
+
+MAX_LEARNED = 2**15
+"""Most categories of all columns that trees learn from."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,11 @@ class Family:
         return f"{self.column}{by}="
 
     @property
+    def definition(self) -> tuple[Any, ...]:
+        """What its categories are of, whichever there are."""
+        return self.kind, self.column, self.bins, self.divide_by, self.where, self.columns
+
+    @property
     def bits(self) -> int:
         """Bits that a code of this family takes in a signature."""
         return max(len(self.categories).bit_length(), 1)
@@ -108,11 +117,25 @@ class FittedGroups:
         Intersections of two of the families' groups, as places in their names; they follow them in order.
     dropped : tuple of (str, str)
         Groups that were considered and left out, with the reason.
+    features : tuple of Family
+        The columns that trees learn from, those of the families first, with all their categories. Signatures
+        are about them then. None: trees learn from the groups.
     """
 
     families: tuple[Family, ...]
     pairs: tuple[tuple[int, int], ...] = ()
     dropped: tuple[tuple[str, str], ...] = ()
+    features: tuple[Family, ...] = ()
+
+    @property
+    def signed(self) -> tuple[Family, ...]:
+        """The families that a signature is about."""
+        return self.features or self.families
+
+    @property
+    def measured(self) -> FittedGroups:
+        """The same groups, whatever trees learn from."""
+        return FittedGroups(self.families, self.pairs, self.dropped)
 
     @property
     def base_names(self) -> tuple[str, ...]:
@@ -127,8 +150,13 @@ class FittedGroups:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Attribute columns that the groups read, each once."""
-        return tuple(dict.fromkeys(c for f in self.families for c in f.columns))
+        """Attribute columns that the groups and the trees read, each once."""
+        return tuple(dict.fromkeys(c for f in self.signed for c in f.columns))
+
+    @property
+    def learned_names(self) -> tuple[str, ...]:
+        """Names of what the trees tell apart: of the groups, or of all categories of the features."""
+        return FittedGroups(self.features).base_names if self.features else self.names
 
     @property
     def family_of_group(self) -> IntArray:
@@ -139,7 +167,7 @@ class FittedGroups:
     def layout(self) -> tuple[Place, ...]:
         """Place of each family's code in the signature, first fit in order."""
         places, word, used = [], 0, 0
-        for family in self.families:
+        for family in self.signed:
             if used + family.bits > WORD_BITS:
                 word, used = word + 1, 0
             places.append(Place(word, used, family.bits))
@@ -149,15 +177,15 @@ class FittedGroups:
     @property
     def n_words(self) -> int:
         """Number of words of a signature, at least 1."""
-        return self.layout[-1].word + 1 if self.families else 1
+        return self.layout[-1].word + 1 if self.signed else 1
 
     def codes(self, words: IntArray) -> IntArray:
-        """Unpack signatures, shape (N, n_words), to codes, shape (N, number of families)."""
+        """Unpack signatures, shape (N, n_words), to codes, shape (N, number of signed families)."""
         columns = [(words[:, p.word] >> p.shift) & ((1 << p.bits) - 1) for p in self.layout]
         return np.stack(columns, axis=1) if columns else np.zeros((len(words), 0), dtype=np.int64)
 
     def words(self, codes: IntArray) -> IntArray:
-        """Pack codes, shape (N, number of families), to signatures, shape (N, n_words)."""
+        """Pack codes, shape (N, number of signed families), to signatures, shape (N, n_words)."""
         out = np.zeros((len(codes), self.n_words), dtype=np.int64)
         for i, p in enumerate(self.layout):
             out[:, p.word] |= codes[:, i] << p.shift
@@ -166,13 +194,32 @@ class FittedGroups:
     def membership(self, words: IntArray) -> NDArray[np.bool_]:
         """Groups of each signature, shape (N, G)."""
         codes = self.codes(words)
-        base = np.zeros((len(words), len(self.base_names)), dtype=bool)
+        base = np.zeros((len(words), sum(len(f.categories) for f in self.families)), dtype=bool)
         start = 0
         for i, family in enumerate(self.families):
-            inside = np.flatnonzero(codes[:, i])
-            base[inside, start + codes[inside, i] - 1] = True
+            code = self._own_code(i)[codes[:, i]] if self.features else codes[:, i]
+            inside = np.flatnonzero(code)
+            base[inside, start + code[inside] - 1] = True
             start += len(family.categories)
         return self.with_intersections(base)
+
+    def _own_code(self, i: int) -> IntArray:
+        """Code in a family of each code in the feature of its column."""
+        code = {category: place for place, category in enumerate(self.families[i].categories, start=1)}
+        return np.array([0, *(code.get(category, 0) for category in self.features[i].categories)])
+
+    def features_of(self, words: IntArray) -> Features | None:
+        """What trees learn from of each signature, where that is not the groups."""
+        if not self.features:
+            return None
+        sizes = tuple(len(f.categories) for f in self.features)
+        return Features(self.learned_names, sizes, tuple(map(is_ordered, self.features)), self.codes(words))
+
+    def members(self, words: IntArray) -> IntArray | NDArray[np.bool_]:
+        """Groups of each signature as calibrators take them: of the features, lists of their categories."""
+        if not self.features:
+            return self.membership(words)
+        return category_numbers(self.codes(words), [len(f.categories) for f in self.features])
 
     def with_intersections(self, base: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Groups, shape (N, G), from those of single categories, shape (N, number of :attr:`base_names`)."""
@@ -192,7 +239,7 @@ class FittedGroups:
             Their weight.
         min_share : float
         """
-        base = FittedGroups(self.families).membership(words).astype(np.float64)
+        base = replace(self, pairs=()).membership(words).astype(np.float64)
         total = weight.sum()
         joint = base.T @ (base * weight[:, None])
         family = self.family_of_group
@@ -207,7 +254,7 @@ class FittedGroups:
                     pairs.append((i, j))
             if len(pairs) > MAX_GROUPS:
                 break  # more than can be used
-        return FittedGroups(self.families, tuple(pairs), self.dropped)
+        return replace(self, pairs=tuple(pairs))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form."""
@@ -219,6 +266,37 @@ class FittedGroups:
             "pairs": [list(p) for p in self.pairs],
             "dropped": [list(d) for d in self.dropped],
         }
+
+    def features_to_dict(self) -> list[dict[str, Any]]:
+        """Plain JSON form of the features."""
+        plain: list[dict[str, Any]] = FittedGroups(self.features).to_dict()["families"]
+        return plain
+
+    def with_features_of(self, plain: Any) -> FittedGroups:
+        """The same with features from :meth:`features_to_dict`; the input is untrusted and checked.
+
+        Raises
+        ------
+        ValueError
+            If they do not begin with the columns of the groups, or have too many categories.
+        """
+        if not isinstance(plain, list) or not plain:
+            raise ValueError("the features of a model are a list of columns")
+        features = tuple(_family_from_dict(family) for family in plain)
+        found = replace(self, features=features)
+        names = found.learned_names
+        if len(names) > MAX_LEARNED:
+            raise ValueError(f"{len(names)} categories to learn from; at most {MAX_LEARNED} are read")
+        if len(set(names)) != len(names):
+            raise ValueError("two categories of the features have one name")
+        if len(features) < len(self.families):
+            raise ValueError("a column of the groups is none of the features")
+        for family, feature in zip(self.families, features, strict=False):
+            if family.definition != feature.definition or not set(family.categories) <= set(
+                feature.categories
+            ):
+                raise ValueError("a column of the groups is another one among the features")
+        return found
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> FittedGroups:
@@ -238,6 +316,11 @@ class FittedGroups:
         return groups
 
 
+def is_ordered(family: Family) -> bool:
+    """Whether the categories are bins of numbers, in their order."""
+    return family.kind in ("bins", "divide")
+
+
 def distinct_rows(words: IntArray) -> tuple[IntArray, IntArray]:
     """Distinct signatures, shape (S, W), in order, and the place of each of ``words``, shape (N,)."""
     # Word by word, each time as one number: much faster than NumPy's comparison of rows.
@@ -251,46 +334,8 @@ def distinct_rows(words: IntArray) -> tuple[IntArray, IntArray]:
     return words[first], place
 
 
-LARGEST_EXACT = 2.0**53
-"""Whole numbers below this are doubles."""
-
-
-LARGEST_WHOLE = 2.0**63
-"""Whole numbers below this have 64 bits."""
-
 NUMBER = r"\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|nan)\s*"
 """Text that is a number, in whatever capitals: a pattern for Java, and for Python with ASCII digits."""
-
-
-def decimal_ratio(number: float) -> tuple[float, float]:
-    """Two whole numbers whose quotient is the shortest decimal of a number; itself and 1 if they are large.
-
-    A multiple of the number is then one rounded division away, as the decimal itself would be rounded.
-    """
-    digits = Decimal(repr(number))
-    exponent = int(digits.as_tuple().exponent)
-    if exponent < -22:  # its power of ten is no double
-        return number, 1.0
-    bottom = 10.0 ** max(-exponent, 0)
-    top = float(digits.scaleb(max(-exponent, 0)))
-    return (top, bottom) if top < LARGEST_EXACT else (number, 1.0)
-
-
-def divided(value: FloatArray, divide_by: float) -> FloatArray:
-    """``floor(value / divide_by)`` of the decimals that the numbers are written as; shape (N,).
-
-    The double 0.6 / 0.1 is below 6. So a guess is corrected by the edges between the quotients: 0.6 is as
-    many tenths as the decimal says. Values of 32 bits are taken as they are written, too. NaN where it is no
-    whole number of 64 bits, as of infinity.
-    """
-    if value.dtype == np.float32:
-        value = np.array([float(str(v)) for v in value])
-    top, bottom = decimal_ratio(divide_by)
-    quotient = value / divide_by
-    guess = np.floor(quotient)
-    exact = guess - (value < guess * top / bottom) + (value >= (guess + 1) * top / bottom)
-    found = np.where(np.abs(guess) < LARGEST_EXACT, exact, guess)
-    return np.asarray(np.where(np.abs(quotient) < LARGEST_WHOLE, found, np.nan), dtype=np.float64)
 
 
 def _shortest(number: float) -> str:

@@ -9,26 +9,29 @@ with f the score, g the 0/1 memberships, and b(f) the number of the ensemble's s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcspark.core.cells.groups import MAX_GROUPS
+from mcspark.core.cells.groups import MAX_LEARNED
 from mcspark.core.cells.levels import FloatArray, IntArray
-from mcspark.core.model.lightgbm_text import Box, Tree
+from mcspark.core.model.terms import TermSums
+from mcspark.core.model.tree import Tree
 
 BoolArray = NDArray[np.bool_]
+Members = BoolArray | IntArray
+"""The groups of each signature: a table of bool (S, G), or lists (S, K) of their numbers in increasing order,
+with -1 anywhere for none. Lists are for many groups of which a signature has few: categories of columns."""
 
 MAX_THRESHOLDS = 2**20
 MAX_CURVE_VALUES = 2**26
 MAX_VALUE = 1e100
 """Bounds on what a file may ask for: thresholds, groups, entries of the curves, and size of any number (so
 that no sum of them can overflow)."""
-
-_EVERYWHERE = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,7 @@ class AdditiveForm:
     def __post_init__(self) -> None:
         bins = len(self.thresholds) + 1
         groups = len(self.curves)
-        if bins > MAX_THRESHOLDS or groups > MAX_GROUPS or bins * groups > MAX_CURVE_VALUES:
+        if bins > MAX_THRESHOLDS or groups > MAX_LEARNED or bins * groups > MAX_CURVE_VALUES:
             raise ValueError(f"additive form: {bins} bins of {groups} groups are more than is allowed")
         for name, shape in (
             ("thresholds", (bins - 1,)), ("base", (bins,)), ("curves", (groups, bins)),
@@ -108,19 +111,21 @@ class AdditiveForm:
         return cls(np.zeros(0), 0.0, np.zeros(1), np.zeros((n_groups, 1)), none, np.zeros(0))
 
     @classmethod
-    def from_trees(cls, trees: Iterable[Tree], n_groups: int) -> AdditiveForm:
+    def from_trees(cls, trees: Iterable[Tree], features: int | Sequence[int]) -> AdditiveForm:
         """Compile an ensemble: feature 0 is the score, feature i + 1 the 0/1 membership in group i.
 
         Parameters
         ----------
         trees : iterable of Tree
-        n_groups : int
-            Number of groups, G; groups that no tree looks at get a curve of zeros.
+        features : int or sequence of int
+            Number of groups, G; groups that no tree looks at get a curve of zeros. Or, of trees that have
+            learned from columns, the number of categories of each: feature i + 1 is the code of a row in
+            column i, 0 (or NaN, in columns with an order) where it is missing, and each category is a group.
 
         Raises
         ------
         ValueError
-            If a tree looks at a feature beyond the groups.
+            If a tree looks at a feature beyond these.
 
         Notes
         -----
@@ -129,13 +134,13 @@ class AdditiveForm:
         trees = list(trees)
         cuts = [tree.threshold[tree.split_feature == 0] for tree in trees]
         thresholds = np.unique(np.concatenate([np.zeros(0), *cuts]))
-        sums = _Sums(thresholds, n_groups)
+        if isinstance(features, int):
+            sums = TermSums(thresholds, [1] * features, missing=False)
+        else:
+            sums = TermSums(thresholds, features, missing=True)
         for tree in trees:
-            if len(tree.split_feature) and tree.split_feature.max() > n_groups:
-                raise ValueError(f"a tree splits on feature {tree.split_feature.max()} of {n_groups + 1}")
-            for value, box in tree.leaves():
-                sums.add_leaf(value, box)
-        return sums.form()
+            sums.add(tree)
+        return cls(**sums.arrays())
 
     def bins_of(self, score: FloatArray) -> IntArray:
         """Bin in 0..B-1 of each score."""
@@ -161,24 +166,46 @@ class AdditiveForm:
             total += np.where(member[:, group], curve[bins], 0.0)
         return np.asarray(total, dtype=np.float64)
 
-    def signature_offset(self, membership: BoolArray) -> FloatArray:
+    def signature_offset(self, members: Members) -> FloatArray:
         """The part of the correction that does not depend on the score: c + Σ g_i g_j p_ij.
 
         Summed pair by pair, so that a signature's value never depends on the others in the table.
 
         Parameters
         ----------
-        membership : ndarray of bool, shape (S, G)
+        members : ndarray of bool, shape (S, G), or of int, shape (S, K)
 
         Returns
         -------
         ndarray, shape (S,)
         """
-        member = np.ascontiguousarray(checked_membership(membership, self.n_groups).T)
-        offset = np.full(member.shape[1], self.constant)
+        members = checked_members(members, self.n_groups)
+        offset = np.full(len(members), self.constant)
+        if members.dtype != np.bool_:
+            for i, first in enumerate(members.T):
+                for second in members.T[i + 1 :]:
+                    both = np.flatnonzero((first >= 0) & (second >= 0))
+                    known, value = self.pair_of(first[both], second[both])
+                    offset[both[known]] += value
+            return offset
+        member = np.ascontiguousarray(members.T)
         for (i, j), value in zip(self.pairs.tolist(), self.pair_values.tolist(), strict=True):
             offset += (member[i] & member[j]) * value
         return offset
+
+    def pair_of(self, first: IntArray, second: IntArray) -> tuple[BoolArray, FloatArray]:
+        """Whether each two groups i < j have a term p_ij, and the terms of those that have one."""
+        if not len(self.pairs):
+            return np.zeros(len(first), dtype=np.bool_), np.zeros(0)
+        keys = self._pair_keys
+        wanted = first.astype(np.int64) * self.n_groups + second
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        known = keys[at] == wanted
+        return known, self.pair_values[at[known]]
+
+    @cached_property
+    def _pair_keys(self) -> IntArray:
+        return np.asarray(self.pairs[:, 0] * self.n_groups + self.pairs[:, 1], dtype=np.int64)
 
     def curves_table(self) -> dict[str, NDArray[Any]]:
         """Columns ``group`` (-1 for every row), ``bin``, ``lower``, ``upper``, ``value``, one row a step.
@@ -235,73 +262,15 @@ class AdditiveForm:
         )
 
 
-class _Sums:
-    """Running sums of leaves in the basis {1[b], g_i 1[b], g_i g_j}.
-
-    A leaf is its value times at most two indicators; the indicator of a group's absence is 1 - g_i. Sums
-    run leaf by leaf, as the booster's do, so rounding errors stay those of the booster's own sum.
-    """
-
-    def __init__(self, thresholds: FloatArray, n_groups: int) -> None:
-        self.thresholds = thresholds
-        self.places = {t: place for place, t in enumerate(thresholds.tolist())}
-        self.constant = 0.0
-        self.base = np.zeros(len(thresholds) + 1)
-        self.curves = np.zeros((n_groups, len(thresholds) + 1))
-        self.pairs: dict[tuple[int, int], float] = {}
-
-    def add_leaf(self, value: float, box: Box) -> None:
-        """Add ``value`` on the rows in ``box``."""
-        low, high = box.get(0, _EVERYWHERE)
-        if low >= high:
-            return
-        wanted: list[tuple[int, bool]] = []
-        for feature, (above, up_to) in sorted(box.items()):
-            if feature == 0:
-                continue
-            absent, present = above < 0 <= up_to, above < 1 <= up_to
-            if not (absent or present):
-                return
-            if absent != present:
-                wanted.append((feature - 1, present))
-        if (low, high) == _EVERYWHERE:
-            self._add_everywhere(value, wanted)
-        else:  # a box has two features at most, so besides the score one group
-            first = self.places[low] + 1 if low in self.places else 0
-            last = self.places[high] + 1 if high in self.places else len(self.base)
-            self._add_on_bins(value, slice(first, last), wanted)
-
-    def _add_on_bins(self, value: float, bins: slice, wanted: list[tuple[int, bool]]) -> None:
-        for group, present in wanted:
-            self.curves[group, bins] += value if present else -value
-        if not any(present for _, present in wanted):
-            self.base[bins] += value
-
-    def _add_everywhere(self, value: float, wanted: list[tuple[int, bool]]) -> None:
-        # The product over the wanted groups of g or (1 - g), multiplied out.
-        terms: list[tuple[tuple[int, ...], float]] = [((), value)]
-        for group, present in wanted:
-            with_group = [((*key, group), v) for key, v in terms]
-            terms = with_group if present else terms + [(key, -v) for key, v in with_group]
-        for key, v in terms:
-            if not key:
-                self.constant += v
-            elif len(key) == 1:
-                self.curves[key[0]] += v
-            else:
-                self.pairs[key[0], key[1]] = self.pairs.get((key[0], key[1]), 0.0) + v
-
-    def form(self) -> AdditiveForm:
-        """The finished form."""
-        keys = sorted(self.pairs)
-        return AdditiveForm(
-            thresholds=self.thresholds,
-            constant=self.constant,
-            base=self.base,
-            curves=self.curves,
-            pairs=np.array(keys, dtype=np.int64).reshape(-1, 2),
-            pair_values=np.array([self.pairs[key] for key in keys], dtype=np.float64),
-        )
+def checked_members(members: Members, n_groups: int) -> Members:
+    """The same if it is a table as :func:`checked_membership` wants it, or lists; a ValueError otherwise."""
+    found: Any = np.asarray(members)
+    if found.dtype.kind != "i":
+        return checked_membership(found, n_groups)
+    if found.ndim != 2 or (found.size and not -1 <= found.min() <= found.max() < n_groups):
+        raise ValueError(f"lists of groups must have two dimensions and numbers below {n_groups}")
+    lists: IntArray = found
+    return lists
 
 
 def checked_membership(membership: BoolArray, n_groups: int) -> BoolArray:
@@ -328,6 +297,6 @@ def _numbers(plain: dict[str, Any], key: str, ndim: int, empty: tuple[int, ...] 
 
 def _whole_numbers(plain: dict[str, Any], key: str) -> IntArray:
     array = _numbers(plain, key, 2, empty=(0, 2))
-    if not (np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < MAX_GROUPS)).all():
+    if not (np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < MAX_LEARNED)).all():
         raise ValueError(f"additive form: {key} must hold group indices")
     return array.astype(np.int64)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mcspark.core.model.additive import BoolArray
+from mcspark.core.cells.levels import IntArray
+from mcspark.core.model.additive import Members
 from mcspark.core.model.stages import Stage, Stages, corrected_one, logit
 
 Kind = Literal["everybody", "group", "pair", "limit", "rounding"]
@@ -89,7 +90,7 @@ class Explanation:
 
 
 def explained(
-    stages: Stages, score: float, member: BoolArray, names: tuple[str, ...] | None = None
+    stages: Stages, score: float, member: Members, names: tuple[str, ...] | None = None
 ) -> Explanation:
     """Explain one row.
 
@@ -98,34 +99,39 @@ def explained(
     stages : Stages
     score : float
         In [0, 1].
-    member : ndarray of bool, shape (G,)
-        The groups of the row.
+    member : ndarray of bool, shape (G,), or of int, shape (K,)
+        The groups of the row: whether it is in each, or the numbers of its own (-1 for none).
     names : tuple of str, optional
         What the groups are called; their ids if absent.
     """
     names = names or stages.groups
+    own = np.flatnonzero(member) if member.dtype == np.bool_ else member[member >= 0]
+    groups = own.astype(np.int64)
     current, found = score, []
     for stage in stages.stages:
-        one = _explained(stage, current, member, names)
+        one = _explained(stage, current, groups, names)
         found.append(one)
         current = one.after
-    inside = tuple(name for name, is_in in zip(names, member.tolist(), strict=True) if is_in)
+    inside = tuple(names[group] for group in groups.tolist())
     return Explanation(score, current, inside, tuple(found))
 
 
-def _explained(stage: Stage, score: float, member: BoolArray, names: tuple[str, ...]) -> ExplainedStage:
+def _explained(stage: Stage, score: float, groups: IntArray, names: tuple[str, ...]) -> ExplainedStage:
     form = stage.form
     place = int(form.bins_of(np.array([score]))[0])
     steps = [Step("everybody", "everybody", float(form.base[place]) + form.constant)]
-    total = float(form.base[place]) + float(form.signature_offset(member[None, :])[0])
-    for group in np.flatnonzero(member).tolist():
+    total = float(form.base[place]) + float(form.signature_offset(groups[None, :])[0])
+    for group in groups.tolist():
         value = float(form.curves[group, place])
         total += value
         if value:
             steps.append(Step("group", names[group], value))
-    for (i, j), value in zip(form.pairs.tolist(), form.pair_values.tolist(), strict=True):
-        if member[i] and member[j] and value:
-            steps.append(Step("pair", f"{names[i]} and {names[j]}", value))
+    for i, first in enumerate(groups.tolist()):
+        others = groups[i + 1 :]
+        known, values = form.pair_of(np.full(len(others), first), others)
+        for second, value in zip(others[known].tolist(), values.tolist(), strict=True):
+            if value:
+                steps.append(Step("pair", f"{names[first]} and {names[second]}", value))
     after = corrected_one(score, total, stage.link)
     if stage.link == "logit":
         start = float(logit(np.array([score]))[0])

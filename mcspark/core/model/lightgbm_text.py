@@ -1,98 +1,27 @@
-"""Read and rewrite LightGBM's model text: formats v3 and v4, numerical splits only.
+"""Read and rewrite LightGBM's model text: formats v3 and v4.
 
 A model here predicts the sum of its trees' leaf values (LightGBM's raw score; the learning rate is already
-inside the leaf values). What the additive form cannot hold is refused, never approximated: categorical
-splits, linear leaves, zero taken as missing, averaged forests, several classes, and any path through a tree
-that looks at more than two features.
+inside the leaf values). What the additive form cannot hold is refused, never approximated: linear leaves,
+zero taken as missing, averaged forests, several classes, and any path through a tree that looks at more than
+two features.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from mcspark.core.cells.levels import FloatArray, IntArray
+from mcspark.core.model.tree import CATEGORICAL, Tree, missing_kind, sees_no_missing
 
 VERSIONS = ("v3", "v4")
-MAX_PATH_FEATURES = 2
 
-Box = dict[int, tuple[float, float]]
-"""Feature → (low, high]: the values of the features that lead to a leaf."""
-
-_CATEGORICAL = 1
-_MISSING_SHIFT = 2  # decision_type: bit 0 categorical, bit 1 default left, bits 2-3 what counts as missing
-_MISSING_TYPES = {0: "none", 1: "zero", 2: "nan"}
+_SET_BITS = 32
 _GREATEST_INT = 2**31 - 1
-
-
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """One regression tree, as LightGBM lays it out.
-
-    Node ``k`` sends a row left when ``value <= threshold[k]``. A child ``c >= 0`` is a node, a child
-    ``c < 0`` is leaf ``-c - 1``. A tree of one leaf has no nodes.
-
-    Parameters
-    ----------
-    split_feature, left_child, right_child, decision_type : ndarray of int, shape (L - 1,)
-    threshold : ndarray of float, shape (L - 1,)
-    leaf_value : ndarray of float, shape (L,)
-
-    Raises
-    ------
-    ValueError
-        If the arrays are no tree, or are a tree that no additive form can hold.
-    """
-
-    split_feature: IntArray
-    threshold: FloatArray
-    left_child: IntArray
-    right_child: IntArray
-    leaf_value: FloatArray
-    decision_type: IntArray
-
-    def __post_init__(self) -> None:
-        nodes = len(self.leaf_value) - 1
-        if nodes < 0:
-            raise ValueError("it has no leaf")
-        for name in ("split_feature", "threshold", "left_child", "right_child", "decision_type"):
-            if len(getattr(self, name)) != nodes:
-                raise ValueError(f"{name} has {len(getattr(self, name))} entries where {nodes} are needed")
-        if not (np.isfinite(self.leaf_value).all() and np.isfinite(self.threshold).all()):
-            raise ValueError("a leaf value or a threshold is not finite")
-        if nodes and self.split_feature.min() < 0:
-            raise ValueError("a split feature is negative")
-        for kind in self.decision_type.tolist():
-            _check_decision(kind)
-        children = sorted([*self.left_child.tolist(), *self.right_child.tolist()])
-        # Node 0 is the root; every other node and every leaf is the child of exactly one node.
-        if nodes and children != [*range(-nodes - 1, 0), *range(1, nodes)]:
-            raise ValueError("left_child and right_child do not make a tree")
-        if sum(1 for _ in self.leaves()) != nodes + 1:
-            raise ValueError("left_child and right_child do not make a tree")
-
-    def leaves(self) -> Iterator[tuple[float, Box]]:
-        """Value and box of every leaf that can be reached; a leaf with an empty box has low >= high."""
-        feature, threshold = self.split_feature.tolist(), self.threshold.tolist()
-        left, right, value = self.left_child.tolist(), self.right_child.tolist(), self.leaf_value.tolist()
-        todo: list[tuple[int, Box]] = [(0 if feature else -1, {})]
-        while todo:
-            node, box = todo.pop()
-            if node < 0:
-                yield value[-node - 1], box
-                continue
-            low, high = box.get(feature[node], (-np.inf, np.inf))
-            if len({*box, feature[node]}) > MAX_PATH_FEATURES:
-                raise ValueError(
-                    f"a path looks at more than {MAX_PATH_FEATURES} features "
-                    f"({', '.join(map(str, sorted({*box, feature[node]})))}); train with max_depth=2"
-                )
-            todo.append((right[node], {**box, feature[node]: (max(low, threshold[node]), high)}))
-            todo.append((left[node], {**box, feature[node]: (low, min(high, threshold[node]))}))
 
 
 def parse_trees(text: str) -> list[Tree]:
@@ -224,14 +153,45 @@ def plus_constant(text: str, constant: float) -> str:
     return replace(document, blocks=(first, *document.blocks[1:])).write()
 
 
+def missing_with_most(text: str, features: Collection[int]) -> str:
+    """The model whose splits of these features send missing values to the heavier side, where none was seen.
+
+    LightGBM would take them as 0. What it has seen stays as it is.
+
+    Raises
+    ------
+    ValueError
+        If the text is malformed.
+    """
+    document = _Document.read(text)
+    blocks = (_missing_with_most(block, features) for block in document.blocks)
+    return replace(document, blocks=tuple(blocks)).write()
+
+
+def _missing_with_most(block: str, features: Collection[int]) -> str:
+    tree = _parse_block(block)
+    if not len(tree.split_feature):
+        return block
+    weight = np.concatenate([_floats(block, "internal_weight"), _floats(block, "leaf_weight")[::-1]])
+    if len(weight) != 2 * len(tree.leaf_value) - 1:
+        raise ValueError("internal_weight and leaf_weight do not fit the tree")
+    # Node c is child c, leaf i is child -i - 1: counted from the end.
+    left_is_heavier = weight[tree.left_child] >= weight[tree.right_child]
+    kinds = tree.decision_type.copy()
+    for node, (feature, kind) in enumerate(zip(tree.split_feature.tolist(), kinds.tolist(), strict=True)):
+        if feature in features and sees_no_missing(kind):
+            kinds[node] = missing_kind(left=bool(left_is_heavier[node]))
+    return re.sub(r"(?m)^decision_type=.*$", "decision_type=" + " ".join(map(str, kinds)), block)
+
+
 def without_addresses(text: str) -> str:
     """The text without the addresses of the machines that have trained together, which differ each time."""
     return re.sub(r"(?m)^\[(?:machines|local_listen_port): .*\]\n", "", text)
 
 
-def feature_names(n_groups: int) -> tuple[str, ...]:
+def feature_names(count: int, stem: str = "g") -> tuple[str, ...]:
     """Names that LightGBM allows for the features (score, groups): ``score, g0, g1 …``."""
-    return ("score", *(f"g{i}" for i in range(n_groups)))
+    return ("score", *(f"{stem}{i}" for i in range(count)))
 
 
 def with_feature_names(text: str, names: Sequence[str]) -> str:
@@ -322,8 +282,6 @@ _FLAGS = ("tree", "average_output")
 
 
 def _parse_block(block: str) -> Tree:
-    if int(_field(block, "num_cat", "0")):
-        raise ValueError("it has categorical splits; groups must be 0/1 columns")
     if int(_field(block, "is_linear", "0")):
         raise ValueError("its leaves are linear models; train with linear_tree=false")
     tree = Tree(
@@ -333,10 +291,37 @@ def _parse_block(block: str) -> Tree:
         right_child=_ints(block, "right_child"),
         leaf_value=_floats(block, "leaf_value"),
         decision_type=_ints(block, "decision_type"),
+        left=_left_sets(block),
     )
     if len(tree.leaf_value) != int(_field(block, "num_leaves")):
         raise ValueError(f"num_leaves is {_field(block, 'num_leaves')} and not {len(tree.leaf_value)}")
     return tree
+
+
+def _left_sets(block: str) -> dict[int, int]:
+    """The categories that go left at each categorical node, as bits: ``threshold`` says which set is its."""
+    kinds, places = _ints(block, "decision_type").tolist(), _floats(block, "threshold").tolist()
+    nodes = [node for node, kind in enumerate(kinds) if kind & CATEGORICAL]
+    count = int(_field(block, "num_cat", "0"))
+    if count != len(nodes) or len(kinds) != len(places):
+        raise ValueError(f"num_cat is {count}, but {len(nodes)} splits are categorical")
+    if not nodes:
+        return {}
+    ends = _ints(block, "cat_boundaries").tolist()
+    words = [int(token) for token in _field(block, "cat_threshold").split()]
+    right = len(ends) == count + 1 and ends[0] == 0 and ends[-1] == len(words)
+    if not right or any(low >= high for low, high in pairwise(ends)):
+        raise ValueError("cat_boundaries does not cut cat_threshold into sets")
+    if any(not 0 <= word < 2**_SET_BITS for word in words):
+        raise ValueError(f"cat_threshold holds a number that has not {_SET_BITS} bits")
+    found = {}
+    for node in nodes:
+        place = places[node]
+        if place not in range(count):
+            raise ValueError(f"a categorical split has the set {place:g} of {count}")
+        own = words[ends[int(place)] : ends[int(place) + 1]]
+        found[node] = sum(word << _SET_BITS * i for i, word in enumerate(own))
+    return found
 
 
 def _field(block: str, key: str, default: str | None = None) -> str:
@@ -358,16 +343,6 @@ def _ints(block: str, key: str) -> IntArray:
 
 def _floats(block: str, key: str) -> FloatArray:
     return np.array([float(token) for token in _field(block, key).split()], dtype=np.float64)
-
-
-def _check_decision(kind: int) -> None:
-    if kind & _CATEGORICAL:
-        raise ValueError("it has a categorical split; groups must be 0/1 columns")
-    missing = _MISSING_TYPES.get(kind >> _MISSING_SHIFT)
-    if missing is None:
-        raise ValueError(f"decision_type {kind} is unknown")
-    if missing == "zero":
-        raise ValueError("it takes zero as missing; train with zero_as_missing=false")
 
 
 def _check_mapping(mapped: dict[float, float]) -> None:

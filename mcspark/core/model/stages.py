@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from mcspark.core.cells.levels import FloatArray, IntArray
-from mcspark.core.model.additive import AdditiveForm, BoolArray, checked_membership
+from mcspark.core.model.additive import AdditiveForm, BoolArray, Members, checked_members
 
 Link = Literal["identity", "logit"]
 
@@ -141,9 +141,9 @@ class Stages:
             result = stage.apply(result, membership)
         return result
 
-    def apply_signatures(self, score: FloatArray, signature: IntArray, membership: BoolArray) -> FloatArray:
+    def apply_signatures(self, score: FloatArray, signature: IntArray, members: Members) -> FloatArray:
         """Calibrated scores of rows whose groups are given by signature; see :class:`SignatureScorer`."""
-        return SignatureScorer(self, membership)(score, signature)
+        return SignatureScorer(self, members)(score, signature)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON form, with its schema version."""
@@ -182,19 +182,21 @@ class SignatureScorer:
     Parameters
     ----------
     stages : Stages
-    membership : ndarray of bool, shape (S, G)
+    members : ndarray of bool, shape (S, G), or of int, shape (S, K)
         The groups of each signature.
     """
 
-    def __init__(self, stages: Stages, membership: BoolArray) -> None:
-        member = checked_membership(membership, len(stages.groups))
-        self._n_signatures = len(member)
-        self._size = member.sum(axis=1)
+    def __init__(self, stages: Stages, members: Members) -> None:
+        members = checked_members(members, len(stages.groups))
+        self._n_signatures = len(members)
+        is_in = members if members.dtype == np.bool_ else members >= 0
+        self._size = is_in.sum(axis=1)
         # Row k holds the k-th group of each signature; what lies beyond a signature's size is never read.
-        self._kth_group = np.zeros((int(self._size.max(initial=0)), len(member)), dtype=np.int64)
-        owner, group = np.nonzero(member)
-        self._kth_group[np.arange(len(owner)) - (np.cumsum(self._size) - self._size)[owner], owner] = group
-        self._stages = [_StageTables(stage, member, self._kth_group) for stage in stages.stages]
+        self._kth_group = np.zeros((int(self._size.max(initial=0)), len(members)), dtype=np.int64)
+        owner, group = np.nonzero(is_in)
+        place = np.arange(len(owner)) - (np.cumsum(self._size) - self._size)[owner]
+        self._kth_group[place, owner] = group if is_in is members else members[owner, group]
+        self._stages = [_StageTables(stage, members, self._kth_group) for stage in stages.stages]
 
     def __call__(self, score: FloatArray, signature: IntArray) -> FloatArray:
         """Calibrated scores.
@@ -242,11 +244,11 @@ class SignatureScorer:
 class _StageTables:
     """One stage laid out for gathering."""
 
-    def __init__(self, stage: Stage, membership: BoolArray, kth_group: IntArray) -> None:
+    def __init__(self, stage: Stage, members: Members, kth_group: IntArray) -> None:
         self._link = stage.link
         self._bins = _BinLookup(stage.form.thresholds)
         self._base = stage.form.base
-        self._offset = stage.form.signature_offset(membership)
+        self._offset = stage.form.signature_offset(members)
         self._curves = stage.form.curves.reshape(-1)
         self._kth_curve = kth_group * stage.form.n_bins
 

@@ -211,7 +211,7 @@ def fit_auto(
     cells = learned_from(cells)
     start = _start(cells, replace(settings, refit=False), given)
     if not both_parts(cells):
-        nothing = StagesFit(Stages((), cells.groups), (), ())
+        nothing = StagesFit(Stages((), cells.learned_names), (), ())
         return RecipeFit(nothing, start, Recipe.of("auto", start, nothing))
     search = search or train
     trials = _search(cells, start, search, count, given, tried)
@@ -222,7 +222,10 @@ def fit_auto(
         fit = fit_stages(cells, further, search, count, told, begun=fit, least=least)
     elif fit.stages.stages:
         fit = replace(
-            fit, stages=Stages((), cells.groups), texts=(), rounds=(replace(fit.rounds[0], kept=False),)
+            fit,
+            stages=Stages((), cells.learned_names),
+            texts=(),
+            rounds=(replace(fit.rounds[0], kept=False),),
         )
     candidates = tuple(trial.candidate(fit if trial.best else None) for trial in trials)
     if fit.stages.stages:
@@ -275,7 +278,7 @@ def _search(
     def trial(settings: TreeSettings) -> _Trial:
         fit = fit_stages(cells, settings, train)
         found = fit.rounds[0]
-        state = fit.stages.apply_signatures(stopping.mean_score, stopping.signature, stopping.membership)
+        state = fit.stages.apply_signatures(stopping.mean_score, stopping.signature, stopping.learned)
         gains = found.gain > (found.noise if rounds == "auto" else 0.0)
         why = "the first candidate" if gains else "gains nothing beyond noise"
         return _Trial(settings, fit, state, gains, why)

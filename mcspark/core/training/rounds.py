@@ -19,6 +19,7 @@ from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.lightgbm_text import (
     feature_names,
     map_thresholds,
+    missing_with_most,
     parse_trees,
     score_threshold,
     with_feature_names,
@@ -118,15 +119,15 @@ def fit_stages(
     """
     cells = learned_from(cells)
     if not both_parts(cells):
-        return StagesFit(Stages((), cells.groups), (), ())
-    stages, log = (begun.stages, list(begun.rounds)) if begun else (Stages((), cells.groups), [])
+        return StagesFit(Stages((), cells.learned_names), (), ())
+    stages, log = (begun.stages, list(begun.rounds)) if begun else (Stages((), cells.learned_names), [])
     texts = list(begun.texts) if begun else []
     state = cells.mean_score
     if stages.stages:
-        state = stages.apply_signatures(state, cells.signature, cells.membership)
+        state = stages.apply_signatures(state, cells.signature, cells.learned)
     for _ in range(len(log), AUTO_ROUNDS if rounds == "auto" else rounds):
         stage, text = _one_round(cells, state, settings, train, first=not stages.stages)
-        after = SignatureScorer(Stages((stage,), cells.groups), cells.membership)(state, cells.signature)
+        after = SignatureScorer(Stages((stage,), cells.learned_names), cells.learned)(state, cells.signature)
         result = judge(cells.of_role(Role.early_stopping), *_stopping(cells, state, after), stage.trees)
         kept = result.gain > max(result.noise if rounds == "auto" else 0.0, least)
         capped = stage.trees + settings.early_stopping_rounds > settings.max_trees
@@ -147,12 +148,12 @@ def refitted(cells: Cells, chosen: StagesFit, settings: TreeSettings, train: Tra
     higher than it was, the trees have gone astray, and the stages stay as they were.
     """
     every = replace(cells, role=np.full(len(cells), Role.fit, dtype=np.int64))
-    chosen_state = chosen.stages.apply_signatures(cells.mean_score, cells.signature, cells.membership)
-    stages, texts, state = Stages((), cells.groups), [], cells.mean_score
+    chosen_state = chosen.stages.apply_signatures(cells.mean_score, cells.signature, cells.learned)
+    stages, texts, state = Stages((), cells.learned_names), [], cells.mean_score
     for stage in chosen.stages.stages:
         same = replace(settings, link=stage.link, max_trees=stage.trees)
         again, text = _one_round(every, state, same, train, first=not stages.stages)
-        state = SignatureScorer(Stages((again,), cells.groups), cells.membership)(state, cells.signature)
+        state = SignatureScorer(Stages((again,), cells.learned_names), cells.learned)(state, cells.signature)
         stages = stages.then(again)
         texts.append(text)
     stopping = cells.of_role(Role.early_stopping)
@@ -188,10 +189,10 @@ def check_saturation(cells: Cells, stages: Stages, settings: TreeSettings, train
     test = cells.of_role(Role.test)
     if not both_parts(learning) or not len(test):
         return None
-    state = stages.apply_signatures(learning.mean_score, learning.signature, cells.membership)
+    state = stages.apply_signatures(learning.mean_score, learning.signature, cells.learned)
     stage, _ = _one_round(learning, state, settings, train, first=not stages.stages)
-    before = stages.apply_signatures(test.mean_score, test.signature, cells.membership)
-    after = Stages((stage,), cells.groups).apply_signatures(before, test.signature, cells.membership)
+    before = stages.apply_signatures(test.mean_score, test.signature, cells.learned)
+    after = Stages((stage,), cells.learned_names).apply_signatures(before, test.signature, cells.learned)
     return Saturation(loss_at(test, before), loss_at(test, after))
 
 
@@ -233,9 +234,15 @@ def _one_round(
     table = training_table(cells, state, merged[place], settings)
     text = train(replace(table, place_of_bin=merged if first else None), settings)
     text = map_thresholds(text, 0, score_threshold(edges))
-    text = with_feature_names(text, feature_names(len(cells.groups)))
+    if cells.features is None:
+        names = feature_names(len(cells.groups))
+    else:
+        names = feature_names(len(cells.features.sizes), "column")
+        ordered = {i for i, is_ordered in enumerate(cells.features.ordered, start=1) if is_ordered}
+        text = missing_with_most(text, ordered)
+    text = with_feature_names(text, names)
     trees = parse_trees(text)
-    return Stage(settings.link, AdditiveForm.from_trees(trees, len(cells.groups)), len(trees)), text
+    return Stage(settings.link, AdditiveForm.from_trees(trees, cells.learned_sizes), len(trees)), text
 
 
 def _stopping(cells: Cells, before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -216,7 +216,7 @@ class Sweep:
 def recalibrated(cells: Cells, calibrator: SignatureCalibrator) -> Cells:
     """Cells of the calibrated score: each cell at the calibrated value of its mean score."""
     cells = cells.take(cells.weight > 0)
-    value = calibrator.apply_signatures(cells.mean_score, cells.signature, cells.membership)
+    value = calibrator.apply_signatures(cells.mean_score, cells.signature, cells.learned)
     return replace(
         cells, bin=cells.bins.assign(value), score=value * cells.weight,
         score_sq=value**2 * cells.weight, score_label=value * cells.label,

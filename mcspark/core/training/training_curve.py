@@ -64,7 +64,7 @@ def training_curve(
         correction, done = np.zeros(len(cells)), 0
         for end in ends.tolist():
             if end > done:
-                segment = AdditiveForm.from_trees(trees[done:end], len(cells.groups))
+                segment = AdditiveForm.from_trees(trees[done:end], cells.learned_sizes)
                 correction += _on_cells(segment, cells, state)
                 done = end
             found.append(CurvePoint(number, end, *_losses(cells, state, correction, stage.link)))
@@ -74,10 +74,15 @@ def training_curve(
 
 def _on_cells(form: AdditiveForm, cells: Cells, state: FloatArray) -> FloatArray:
     """The form's correction of each cell; the work is a cell's handful of groups, not all groups."""
-    group, owner = cells.pairs
+    if cells.features is None:
+        group, owner = cells.pairs
+    else:
+        lists = cells.features.members[cells.signature]
+        owner, column = np.nonzero(lists >= 0)
+        group = lists[owner, column]
     place = form.bins_of(state)
     moved = np.bincount(owner, weights=form.curves[group, place[owner]], minlength=len(cells))
-    return np.asarray(form.base[place] + form.signature_offset(cells.membership)[cells.signature] + moved)
+    return np.asarray(form.base[place] + form.signature_offset(cells.learned)[cells.signature] + moved)
 
 
 def _losses(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcspark.core.cells.cells import Cells, Role, effective_rows
+from mcspark.core.cells.features import Features
 from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.core.model.stages import Link, logit
 
@@ -116,6 +117,10 @@ class TrainingTable:
         Place of each score bin, in the first round.
     min_improvement : float
         Least by which the mean loss of the ``stop`` cells must fall to count as lower.
+    features : Features, optional
+        The columns of each signature that are the other features of the trees, in place of the groups.
+    curvature : float
+        Mean second derivative of the loss of a row.
     """
 
     place: IntArray
@@ -130,6 +135,8 @@ class TrainingTable:
     unit: float
     place_of_bin: IntArray | None = None
     min_improvement: float = 0.0
+    features: Features | None = None
+    curvature: float = 1.0
 
 
 Train = Callable[[TrainingTable, TreeSettings], str]
@@ -173,6 +180,8 @@ def training_table(cells: Cells, state: FloatArray, place: IntArray, settings: T
         rows=rows,
         unit=float(scale),
         min_improvement=settings.least_gain * _gain_by_chance(cells, state, settings.link),
+        features=cells.features,
+        curvature=curvature,
     )
 
 

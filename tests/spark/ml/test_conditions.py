@@ -6,7 +6,8 @@ import pytest
 
 from mcspark.errors import ContractError
 from mcspark.ml.cells import ScoredColumns
-from mcspark.ml.groups import GroupSet, category_name, with_categories
+from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.ml.signatures import category_name
 from mcspark.ml.working import working_columns
 from mcspark.predicates import computed
 

@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
-from mcspark.core.cells.groups import Family, FittedGroups, divided
+from mcspark.core.cells.decimals import divided
+from mcspark.core.cells.groups import Family, FittedGroups
 from mcspark.errors import ContractError
 from mcspark.ml import groups as groups_module
-from mcspark.ml.groups import (
-    GroupSet,
-    category_name,
-    unseen_categories,
-    with_categories,
-    with_signature,
-    word_names,
-)
+from mcspark.ml.groups import GroupSet, unseen_categories, with_categories
+from mcspark.ml.signatures import category_name, place_among, with_signature, word_names
 
 NAN = float("nan")
 
@@ -317,3 +312,21 @@ def test_whole_numbers_find_their_group_wherever_they_lie(spark, ansi, far):
     rows = [*known, *((10 + i, c) for i, c in enumerate(others))]
     found = members(spark.createDataFrame(rows, "id int, c bigint"), fitted)
     assert found == {"c=-3": [0], "c=0": [1], "c=7": [2], f"c={7 + far}": [3]}
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        (*(f"s{i}" for i in range(500)), "", "it's", 'a "b" \\n \\', "ü\n", "null", "[", "🙂"),
+        tuple(range(-3_000_000_000, 3_000_000_000, 13_000_001)),
+    ],
+)
+def test_the_place_among_many_categories_is_looked_up(spark, capsys, categories):
+    others = [None, "S1", "s500", " "] if isinstance(categories[0], str) else [None, 5, 2**62]
+    kind = "string" if isinstance(categories[0], str) else "long"
+    frame = spark.createDataFrame([(c,) for c in [*others, *categories]], f"c {kind}")
+    found = frame.select(F.coalesce(place_among(F.col("c"), categories), F.lit(0)).alias("place"))
+    places = [row.place for row in found.collect()]
+    assert places == [0] * len(others) + list(range(1, len(categories) + 1))
+    found.explain()
+    assert "from_json" not in capsys.readouterr().out  # the constants are parsed before any row is read

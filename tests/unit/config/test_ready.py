@@ -42,6 +42,7 @@ def test_the_example_loads_unchanged(example):
         "labels",
         "learn",
         "segments",
+        "features",
         "tracking",
     }
     assert_within(plain, config.to_plain())

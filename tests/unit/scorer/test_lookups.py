@@ -8,7 +8,8 @@ import pytest
 from random_models import random_model
 from test_everywhere import MODELS, QUERY, drawn, worst
 
-from mcspark.core.cells.groups import Family, divided
+from mcspark.core.cells.decimals import divided
+from mcspark.core.cells.groups import Family
 from mcspark.export import sql
 from mcspark.export.codes import code_of
 from mcspark.export.lookups import lookups

@@ -38,7 +38,7 @@ def with_weightless_cells(cells: Cells) -> Cells:
     columns = {
         f.name: np.concatenate([getattr(cells, f.name)] * 2)
         for f in fields(cells)
-        if f.name not in ("bins", "groups", "membership")
+        if f.name not in ("bins", "groups", "membership", "features")
     }
     again = np.arange(2 * len(cells)) >= len(cells)
     columns["bin"] = np.where(again, (columns["bin"] + 40) % cells.bins.n_bins, columns["bin"])

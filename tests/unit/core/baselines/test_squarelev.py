@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 from mcspark.core.baselines.squarelev import SquarelevFit, fit_squarelev
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import ScoreBins
-from mcspark.core.model.lightgbm_text import Tree
+from mcspark.core.model.tree import Tree
 
 BINS = ScoreBins(20, (2, 0, 1, 3) * 5)
 
