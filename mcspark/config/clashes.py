@@ -40,6 +40,11 @@ def page_of_score(page: str, number: int) -> str:
     return f"{page.removesuffix('.html')}_{number:04d}.html"
 
 
+def pages_of(scored: ScoredTable) -> int:
+    """Reports of single scores: one each of several, and of classes one of the class that is named."""
+    return len(scored.all_scores) + (scored.classes is not None) if scored.several else 0
+
+
 def card_of(page: str) -> str:
     """Where the model card of a report's page lies."""
     return f"{page.removesuffix('.html')}.md"
@@ -77,9 +82,9 @@ def _added_twice(scored: ScoredTable) -> list[Problem]:
     """Columns that stand in the scored table, and that the output adds."""
     added = [folded(name) for name in (*scored.added, *ADDED_COLUMNS[1:])]
     what = "is a column that the output adds; rename it in the scored table"
-    place = ("scored", "scores" if scored.scores else "score")
+    place = ("scored", "scores" if scored.scores else "classes" if scored.classes else "score")
     problems = [Problem(place, what, name) for name in scored.all_scores if folded(name) in added]
-    if scored.scores is None:
+    if not scored.several:
         return problems  # its name is kept from all others
     others = [name for name in (*scored.key, scored.label, scored.weight) if name]
     return problems + [
@@ -95,14 +100,14 @@ def _written(config: Config, *, adds_scores: bool) -> list[_Writes]:
     if config.output is not None and config.output.path:
         path = config.output.path.rstrip("/")
         kinds = ("", "_candidate", f"_{REFUSED}") if adds_scores else ("",)
-        metrics = "_metrics" if config.scored.scores is None else "_metrics_by_score"
+        metrics = "_metrics_by_score" if config.scored.several else "_metrics"
         tables = ("", "_rejected", metrics, *_segments(config)) if adds_scores else ("", metrics)
         found.append(_Writes(("output", "path"), [f"{path}{k}{t}" for k in kinds for t in tables]))
     if config.model is not None:
         found.append(_Writes(("model", "path"), [config.model.path, refused_place(config.model.path)]))
     if config.report is not None:
         pages = [config.report.path, refused_place(config.report.path)]
-        pages += [page_of_score(p, i) for p in pages for i in range(len(config.scored.scores or ()))]
+        pages += [page_of_score(p, i) for p in pages for i in range(pages_of(config.scored))]
         found.append(_Writes(("report", "path"), [*pages, *map(card_of, pages)]))
     if config.cells is not None and adds_scores:
         found.append(_Writes(("cells", "path"), [config.cells.path]))

@@ -27,9 +27,9 @@ def feature_problems(config: Config) -> Iterator[Problem]:
         if getattr(config, place) is not None:
             what = f"does not go with {other} yet; leave one of the sections out"
             yield Problem(("features",), what)
-    if scored.scores is not None:
+    if scored.several:
         what = "does not go with features yet; name one score by score, or leave features out"
-        yield Problem(("scored", "scores"), what)
+        yield Problem(("scored", "classes" if scored.classes else "scores"), what)
     roles = {folded(name): "is part of the key" for name in scored.key}
     roles |= {folded(name): f"is the {role}" for role, name in _roles(config).items() if name}
     for i, feature in enumerate(features.columns):

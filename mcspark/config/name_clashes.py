@@ -48,7 +48,7 @@ def name_clashes(config: Config) -> list[Problem]:
 
 def _roles(scored: ScoredTable) -> dict[str, str]:
     roles: dict[str | None, str] = dict.fromkeys(
-        scored.all_scores, "is a score" if scored.scores else "is the score"
+        scored.all_scores, "is a score" if scored.several else "is the score"
     )
     roles |= {scored.label: "is the label", scored.weight: "is the weight"}
     return {folded(name): role for name, role in roles.items() if name}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcspark.config.models import Config
-from mcspark.config.problems import Problem
-
-_PLACE = ("scored", "scores")
+from mcspark.config.problems import Place, Problem
+from mcspark.config.tables import ScoredTable
 
 
 def score_problems(config: Config, *, compares: bool = False) -> Iterator[Problem]:
-    """What does not go together of ``scored.scores`` and the other sections.
+    """What does not go together of ``scored.scores`` or ``scored.classes`` and the other sections.
 
     Parameters
     ----------
@@ -20,22 +19,27 @@ def score_problems(config: Config, *, compares: bool = False) -> Iterator[Proble
         Whether the job compares methods.
     """
     for i, task in enumerate(config.compare.tasks):
-        if task.scored.scores:
-            yield Problem(("compare", "tasks", str(i), *_PLACE), _ONE_TASK)
-    if config.scored.scores is None:
+        if task.scored.several:
+            yield Problem(("compare", "tasks", str(i), *_place(task.scored)), _ONE_TASK)
+    if not config.scored.several:
         return
+    place = _place(config.scored)
     if compares:
-        yield Problem(_PLACE, _ONE_TASK)
+        yield Problem(place, _ONE_TASK)
     others = {
         "segments": config.segments is not None,
         "cells": config.cells is not None,
         "drift.against": config.drift.against is not None,
+        "labels": config.labels is not None and config.scored.classes is not None,
     }
     for name, given in others.items():
         if given:
-            yield Problem(
-                _PLACE, f"does not go with {name} yet; name one score by score, or leave {name} out"
-            )
+            what = f"does not go with {name} yet; name one score by score, or leave {name} out"
+            yield Problem(place, what)
+
+
+def _place(scored: ScoredTable) -> Place:
+    return ("scored", "scores" if scored.classes is None else "classes")
 
 
 _ONE_TASK = "does not go with a comparison, which is of one score; name it by score, one task each"

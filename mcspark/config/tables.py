@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from mcspark.config.csv_text import CsvText
-from mcspark.config.section import Column, Columns, Path, Section, TableName, Written
+from mcspark.config.section import Column, Columns, Path, Section, TableName, Written, repeated
 from mcspark.identifiers import MAX_NAME, check_identifier, check_partition_value, folded
 
 CALIBRATED_PREFIX = "calibrated_"
@@ -116,6 +116,13 @@ class Source(Location):
         return data
 
 
+def _keys_as_text(value: Any) -> Any:
+    # A whole number is one class whether it is written as text or not.
+    return (
+        {str(k) if type(k) is int else k: v for k, v in value.items()} if isinstance(value, dict) else value
+    )
+
+
 class Dedupe(Section):
     """How to mend repeated keys instead of refusing them."""
 
@@ -133,7 +140,15 @@ class ScoredTable(Partitioned, Source):
         description="Several models' scores, in place of score: each has a calibrator of its own, and in the "
         "output a column calibrated_<score>. A row needs all of them.",
     )
-    label: Column | None = Field("label", description="Label y in [0, 1]; null: scored, not learned from.")
+    classes: Annotated[dict[str, Column], BeforeValidator(_keys_as_text)] | None = Field(
+        None,
+        description="Of each class, as the label names it, the column of its score, in place of score: the "
+        "scores are calibrated class by class and projected to sum to 1, as calibrated_<score>.",
+    )
+    label: Column | None = Field(
+        "label",
+        description="Label y in [0, 1], or with classes the class; null: scored, not learned from.",
+    )
     weight: Column | None = Field(None, description="Survey or importance weight, not negative; 1 if absent.")
     dedupe: Dedupe | None = Field(None, description="Mend repeated keys; null refuses them.")
 
@@ -147,14 +162,26 @@ class ScoredTable(Partitioned, Source):
     @model_validator(mode="before")
     @classmethod
     def _one_score_or_several(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        given = [name for name in ("scores", "classes") if data.get(name) is not None]
         # Its default stands in every configuration that is written out.
-        if (
-            isinstance(data, dict)
-            and data.get("scores") is not None
-            and data.get("score", "score") != "score"
-        ):
-            raise ValueError("has score and scores; name one score, or all of them in scores")
+        given += ["score"] if given and data.get("score", "score") != "score" else []
+        if len(given) > 1:
+            raise ValueError(f"has {' and '.join(sorted(given))}; name the scores in one of them")
         return data
+
+    @field_validator("classes")
+    @classmethod
+    def _each_class_has_a_score(cls, classes: dict[str, str] | None) -> dict[str, str] | None:
+        if classes is None:
+            return None
+        if len(classes) < 2:
+            raise ValueError("names fewer than two classes; name all of them, or one score by score")
+        if again := repeated(classes.values()):
+            raise ValueError(f"names the column {again[0]!r} twice; name a column for each class")
+        cls._scores_have_room(tuple(classes.values()))
+        return classes
 
     @field_validator("scores")
     @classmethod
@@ -172,18 +199,24 @@ class ScoredTable(Partitioned, Source):
     @property
     def all_scores(self) -> tuple[str, ...]:
         """The columns of the scores."""
-        return self.scores or (self.score,)
+        return self.scores or tuple((self.classes or {}).values()) or (self.score,)
+
+    @property
+    def several(self) -> bool:
+        """Whether scores are named as several, or as those of classes."""
+        return self.scores is not None or self.classes is not None
 
     @property
     def added(self) -> tuple[str, ...]:
         """Columns of the output for the calibrated scores."""
-        return ADDED_COLUMNS[:1] if self.scores is None else tuple(map(calibrated_name, self.scores))
+        return tuple(map(calibrated_name, self.all_scores)) if self.several else ADDED_COLUMNS[:1]
 
-    @field_validator("score", "scores", "label", "weight")
+    @field_validator("score", "scores", "classes", "label", "weight")
     @classmethod
     def _one_role_a_column(cls, given: Any, info: ValidationInfo) -> Any:
-        is_score = info.field_name in ("score", "scores")
-        roles = ("key",) if is_score else ("key", "scores" if info.data.get("scores") else "score", "label")
+        is_score = info.field_name in ("score", "scores", "classes")
+        of_score = next((name for name in ("scores", "classes") if info.data.get(name)), "score")
+        roles = ("key",) if is_score else ("key", of_score, "label")
         for column in _listed(given):
             for role in roles:
                 if any(folded(name) == folded(column) for name in _listed(info.data.get(role))):
@@ -195,7 +228,9 @@ class ScoredTable(Partitioned, Source):
         return given
 
 
-def _listed(names: str | tuple[str, ...] | None) -> tuple[str, ...]:
+def _listed(names: str | tuple[str, ...] | dict[str, str] | None) -> tuple[str, ...]:
+    if isinstance(names, dict):
+        return tuple(names.values())
     return names if isinstance(names, tuple) else (names,) if names is not None else ()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from mcspark.core.saved import SCHEMA_VERSION, digest, value_errors
 from mcspark.identifiers import folded
 
-_KEYS = {"schema_version", "mcspark", "scores", "sha256"}
+_KEYS = {"schema_version", "mcspark", "scores", "classes", "sha256"}
 
 
 def score_folder(number: int) -> str:
@@ -28,14 +28,23 @@ class SavedScores:
     ----------
     digests : mapping of str to str
         Of the file of each score's calibrator, by the score, in their order.
+    classes : mapping of str to str, optional
+        The score of each class, where they are those of classes.
+    projected : bool
+        Whether calibrated scores of classes are made to sum to 1.
     """
 
     digests: Mapping[str, str]
+    classes: Mapping[str, str] | None = None
+    projected: bool = False
 
     def to_dict(self, version: str) -> dict[str, Any]:
         """Plain JSON form, with its checksum."""
         scores = [{"score": name, "sha256": found} for name, found in self.digests.items()]
-        plain = {"schema_version": SCHEMA_VERSION, "mcspark": version, "scores": scores}
+        classes = None
+        if self.classes is not None:
+            classes = {"scores": dict(self.classes), "projected": self.projected}
+        plain = {"schema_version": SCHEMA_VERSION, "mcspark": version, "scores": scores, "classes": classes}
         return {**plain, "sha256": digest(plain)}
 
     @classmethod
@@ -54,7 +63,9 @@ class SavedScores:
                 raise ValueError(f"its schema version is {plain['schema_version']!r}")
             if plain["sha256"] != digest(plain):
                 raise ValueError("it was changed after it was written")
-            return cls(_digests(plain["scores"]))
+            digests = _digests(plain["scores"])
+            classes, projected = _classes(plain["classes"], digests)
+            return cls(digests, classes, projected)
 
 
 def _digests(scores: Sequence[Any]) -> dict[str, str]:
@@ -69,6 +80,19 @@ def _digests(scores: Sequence[Any]) -> dict[str, str]:
     if len({folded(name) for name in found}) < len(scores):
         raise ValueError("it names a score twice")
     return found
+
+
+def _classes(plain: Any, scores: Mapping[str, str]) -> tuple[Mapping[str, str] | None, bool]:
+    if plain is None:
+        return None, False
+    if not isinstance(plain, dict) or set(plain) != {"scores", "projected"}:
+        raise ValueError("its classes must have exactly the keys scores and projected")
+    found, projected = plain["scores"], plain["projected"]
+    if not isinstance(found, dict) or not isinstance(projected, bool):
+        raise ValueError("its classes are not as they are written")
+    if len(found) < 2 or sorted(map(str, found.values())) != sorted(scores):
+        raise ValueError("its classes are not those of its scores")
+    return found, projected
 
 
 def of_several(plain: Any) -> bool:

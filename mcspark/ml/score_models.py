@@ -25,9 +25,15 @@ class ScoreModels:
     ----------
     models : mapping of str to MulticalibratorModel
         For the same groups, for they have learned from the same rows.
+    classes : mapping of str to str, optional
+        The score of each class, where they are those of classes.
+    projected : bool
+        Whether calibrated scores of classes are made to sum to 1.
     """
 
     models: Mapping[str, MulticalibratorModel]
+    classes: Mapping[str, str] | None = None
+    projected: bool = False
 
     def __post_init__(self) -> None:
         groups = [model.fitted for model in self.models.values()]
@@ -42,7 +48,7 @@ class ScoreModels:
             place = f"{folder}/{score_folder(number)}"
             model.write().write_to(place)
             digests[name] = _digest(files, place)
-        plain = SavedScores(digests).to_dict(own_version())
+        plain = SavedScores(digests, self.classes, self.projected).to_dict(own_version())
         files.write_text(f"{folder}/model.json", json.dumps(plain))
 
     @classmethod
@@ -63,17 +69,18 @@ class ScoreModels:
             ) from error
         if not of_several(plain):
             raise ContractError(
-                f"{path}: holds the calibrator of one score, and scored.scores names several; name it by "
+                f"{path}: holds the calibrator of one score, and several are named; name it by "
                 "scored.score, or calibrate all of them"
             )
         try:
             models = {}
-            for number, (name, wanted) in enumerate(SavedScores.from_dict(plain).digests.items()):
+            saved = SavedScores.from_dict(plain)
+            for number, (name, wanted) in enumerate(saved.digests.items()):
                 place = f"{path}/{score_folder(number)}"
                 models[name] = MulticalibratorModel.load(place)
                 if _digest(files, place) != wanted:
                     raise ValueError(f"{score_folder(number)} was written with another model")
-            return cls(models)
+            return cls(models, saved.classes, saved.projected)
         except ValueError as error:
             raise ContractError(f"{path}/model.json: not a model of this program ({error})") from error
 

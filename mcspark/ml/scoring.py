@@ -14,6 +14,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 
 from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells.groups import FittedGroups, distinct_rows
+from mcspark.core.classes import projected as simplex
 from mcspark.core.segments import Part
 from mcspark.ml.signatures import with_signature, word_names
 from mcspark.runtime.archives import quick_to_follow
@@ -49,7 +50,7 @@ def with_calibrated(frame: DataFrame, score: str, scoring: Part, name: str) -> D
     return with_each_calibrated(frame, [Scored(score, scoring, name)])
 
 
-def with_each_calibrated(frame: DataFrame, scored: Sequence[Scored]) -> DataFrame:
+def with_each_calibrated(frame: DataFrame, scored: Sequence[Scored], *, projected: bool = False) -> DataFrame:
     """Add calibrated scores of rows that carry category columns, all of them in one pass.
 
     Parameters
@@ -57,10 +58,12 @@ def with_each_calibrated(frame: DataFrame, scored: Sequence[Scored]) -> DataFram
     frame : DataFrame
     scored : sequence of Scored
         Their calibrators are about the same groups.
+    projected : bool
+        Whether they are the classes' scores of a row, and sum to 1 (:func:`mcspark.core.classes.projected`).
     """
     groups = scored[0].scoring.groups
     words = word_names(groups)
-    calibrated = _calibrated(groups, [one.scoring.calibrator for one in scored])
+    calibrated = _calibrated(groups, [one.scoring.calibrator for one in scored], projected=projected)
     arguments = [F.col(name) for name in (*(one.score for one in scored), *words)]
     found = with_signature(frame, groups)
     if len(scored) == 1:
@@ -74,7 +77,9 @@ def with_each_calibrated(frame: DataFrame, scored: Sequence[Scored]) -> DataFram
 _EVERY = "__every_calibrated"
 
 
-def _calibrated(groups: FittedGroups, calibrators: Sequence[SignatureCalibrator]) -> Callable[..., Column]:
+def _calibrated(
+    groups: FittedGroups, calibrators: Sequence[SignatureCalibrator], *, projected: bool
+) -> Callable[..., Column]:
     """Scores and words of signatures to a calibrated score, or to a structure of as many as there are."""
     several = len(calibrators) > 1
 
@@ -84,10 +89,13 @@ def _calibrated(groups: FittedGroups, calibrators: Sequence[SignatureCalibrator]
             words = np.stack(columns[len(calibrators) :], axis=1).astype(np.int64)
             signatures, signature = distinct_rows(words)
             members = groups.members(signatures)
+            scores = [score.astype(np.float64) for score in columns[: len(calibrators)]]
             found = [
-                calibrator.apply_signatures(score.astype(np.float64), signature, members)
-                for calibrator, score in zip(calibrators, columns, strict=False)
+                calibrator.apply_signatures(score, signature, members)
+                for calibrator, score in zip(calibrators, scores, strict=True)
             ]
+            if projected:
+                found = list(simplex(np.stack(found), np.stack(scores)))
             yield (
                 pd.DataFrame({f"c{i}": values for i, values in enumerate(found)})
                 if several

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pyspark.sql import functions as F
+
 from mcspark.core.cells.cells import Role
+from mcspark.core.cells.groups import FittedGroups
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import GateError
 from mcspark.ml.cells import make_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.working import WORKING
+from mcspark.pipelines.classes import losses_of, top_result
 from mcspark.pipelines.drift import change_since, earlier_metrics, too_far
 from mcspark.pipelines.inputs import Inputs, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
@@ -22,6 +26,7 @@ from mcspark.pipelines.result import ScoreResult
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary, measured_summary
 from mcspark.report.metrics_table import MetricsTable, metrics_frame
+from mcspark.runtime.columns import column
 
 
 def audit(run: Run) -> dict[str, Any]:
@@ -42,16 +47,21 @@ def audit(run: Run) -> dict[str, Any]:
             with alone.told():
                 result, groups, signatures = _measured(run, alone, plan)
             results.append(result)
+        test = None
+        if run.config.scored.classes is not None:
+            held_out = kept.accepted.where(column(str(WORKING.split)) == F.lit(Role.test.name))
+            results.append(top_result(run, kept, held_out, groups, calibrated=False))
+            test = losses_of(kept, held_out, projected=None)
     with Publication(run.spark, run.run_id) as publication:
         paths = {"metrics": stage_metrics(run, publication, target, results)}
-        summary = measured_summary(run, inputs, groups, signatures, results, paths)
+        summary = measured_summary(run, inputs, len(groups.names), signatures, results, paths, test)
         if earlier is not None:
             return _compared(run, publication, target, summary, results, *earlier)
         return finish_run(run, publication, target, summary, results)
 
 
-def _measured(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[ScoreResult, int, int]:
-    """The metrics of one score, with the number of groups and of signatures."""
+def _measured(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[ScoreResult, FittedGroups, int]:
+    """The metrics of one score, with the groups and the number of signatures."""
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
         told["rows"] = inputs.n_labelled
@@ -62,7 +72,7 @@ def _measured(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[ScoreResult, in
         metrics = measured(run, test, intervals=True, lead=told_lead(run, test))
         told["rows"] = metrics.rows
     result = ScoreResult(inputs.scored.score, {"before": metrics})
-    return result, len(groups.names), len(cells.membership)
+    return result, groups, len(cells.membership)
 
 
 def _compared(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -27,9 +27,9 @@ from mcspark.ml.learning import learning_bins
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.row_training import RowTrainer
-from mcspark.ml.scoring import with_calibrated
 from mcspark.ml.segment_fits import Segments
 from mcspark.ml.working import WORKING
+from mcspark.pipelines.classes import choose, losses_of, published, top_result
 from mcspark.pipelines.gate import refusal, unmet, unmet_by_segment
 from mcspark.pipelines.inputs import CALIBRATED, Inputs, calibrated_rows, read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
@@ -44,7 +44,7 @@ from mcspark.pipelines.publishing import (
 )
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.refused import keep_refused
-from mcspark.pipelines.result import ScoreResult
+from mcspark.pipelines.result import Calibration, ScoreResult
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.segments import (
     SegmentResult,
@@ -104,52 +104,90 @@ def calibrate(run: Run) -> dict[str, Any]:
                 f"{inputs.source}: no row has a label, so there is nothing to learn from; check scored.label"
             )
         learned = Learning(run, plan, inputs, workspace).window() if config.cells else None
-        results = []
-        for alone in inputs.by_score():
-            with alone.told():
-                results.append(_calibrated(run, alone, plan, learned))
+        calibration = _calibration(run, inputs, plan, learned, workspace)
         if learned is not None and config.learn is not None:
             inputs = learned.with_roles(inputs)
-        if problems := _unmet(run, results):
-            raise refusal(problems, keep_refused(run, inputs, results))
+        if problems := _unmet(run, calibration):
+            raise refusal(problems, keep_refused(run, inputs, calibration))
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
-            scored = calibrated_rows(inputs, [result.fitted for result in results])
+            scored = calibrated_rows(inputs, calibration.models, projected=calibration.projected)
             paths = stage_tables(publication, target, inputs, scored)
-            paths |= stage_measured(run, publication, target, results)
-            stage_model(run, publication, target, config.model.path, results, paths["metrics"])
+            paths |= stage_measured(run, publication, target, calibration.shown)
+            stage_model(run, publication, target, config.model.path, calibration, paths["metrics"])
         paths["model"] = config.model.path
-        summary = calibrated_summary(run, inputs, results, paths)
-        return finish_run(run, publication, target, summary, results, lease=lease)
+        summary = calibrated_summary(run, inputs, calibration, paths)
+        return finish_run(run, publication, target, summary, calibration.shown, lease=lease)
 
 
-def _calibrated(run: Run, inputs: Inputs, plan: GroupSet, learned: Window | None) -> ScoreResult:
-    """Learn the calibrator of one score, and measure before and after."""
-    config = run.config
+def _calibration(
+    run: Run, inputs: Inputs, plan: GroupSet, learned: Window | None, workspace: Workspace
+) -> Calibration:
+    """Learn a calibrator for each score, and measure each before and after."""
+    every = inputs.by_score()
+    found = []
+    for alone in every:
+        with alone.told():
+            found.append(_learned(run, alone, plan, learned))
+    vector, test = None, None
+    if run.config.scored.classes is not None:
+        vector = choose(run, inputs, [one.model for one in found])
+        models = published(vector, [one.model for one in found])
+        found = [replace(one, model=model) for one, model in zip(found, models, strict=True)]
+        # Measured once a class, and once for the class that is named.
+        test = workspace.keep(_scored_test(inputs, models, projected=vector.projected), "judged")
+        every = inputs.with_frame(test).by_score()
+    results = []
+    for alone, one in zip(every, found, strict=True):
+        with alone.told():
+            results.append(_judged(run, alone, one, learned, is_scored=test is not None))
+    if vector is None or test is None:
+        return Calibration(results)
+    top = top_result(run, inputs, test, results[0].fitted.fitted, calibrated=True)
+    return Calibration(results, vector, top, losses_of(inputs, test, projected=vector.projected))
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What was learned for one score: its cells, calibrator, and those of its segments."""
+
+    cells: Cells
+    model: MulticalibratorModel
+    segments: Segments | None
+
+
+def _learned(run: Run, inputs: Inputs, plan: GroupSet, learned: Window | None) -> _Learned:
+    """Learn the calibrator of one score."""
     cells, groups = _cells(run, inputs, plan) if learned is None else (learned.cells, learned.groups)
     model = _fit(run, inputs, cells, groups)
-    segments = fit_segments(run, inputs, plan, cells, groups) if config.segments else None
-    if segments is not None:
-        model = segments.model(model)
-    test = cells.of_role(Role.test) if learned is None or config.learn is None else learned.test
-    metrics, by_segment = _measured(run, inputs, model, test, segments)
+    segments = fit_segments(run, inputs, plan, cells, groups) if run.config.segments else None
+    return _Learned(cells, model if segments is None else segments.model(model), segments)
+
+
+def _judged(
+    run: Run, inputs: Inputs, found: _Learned, learned: Window | None, *, is_scored: bool
+) -> ScoreResult:
+    """Measure one score before and after; ``is_scored`` rows are the test rows, and have both."""
+    config, segments = run.config, found.segments
+    test = found.cells.of_role(Role.test) if learned is None or config.learn is None else learned.test
+    metrics, by_segment = _measured(run, inputs, found.model, test, segments, is_scored=is_scored)
     more: dict[str, Any] = {"learned": learned.summary()} if learned else {}
     if segments is not None:
         failed = unmet_by_segment(config, by_segment)
         more["segments"] = segments_summary(config, segments, by_segment, failed)
-    return ScoreResult(inputs.scored.score, metrics, model, by_segment, more)
+    return ScoreResult(inputs.scored.score, metrics, found.model, by_segment, more)
 
 
-def _unmet(run: Run, results: Sequence[ScoreResult]) -> list[str]:
+def _unmet(run: Run, calibration: Calibration) -> list[str]:
     """What the scores and their segments fail of the gate."""
     problems = []
-    for result in results:
+    several = run.config.scored.several
+    for result in calibration.shown:
         before, after = result.metrics["before"], result.metrics["after"]
         found = unmet(
-            run.config.gate, before, after, changes=result.fitted.changes, among=len(results)
+            run.config.gate, before, after, changes=calibration.changes(result), among=len(calibration.shown)
         )  # fmt: skip
         found += result.told.get("segments", {}).get("unmet", [])
-        several = run.config.scored.scores is not None
         problems += [f"score {result.name}: {problem}" for problem in found] if several else found
     return problems
 
@@ -160,16 +198,19 @@ def _measured(
     model: MulticalibratorModel,
     given: Cells,
     segments: Segments | None,
+    *,
+    is_scored: bool,
 ) -> tuple[dict[str, Metrics], list[SegmentResult]]:
     """The metrics of the held-out rows before and after, and those of each segment."""
     with run.stage("measure", "measure before and after") as told, ExitStack() as stack:
         by_segment = None
         if segments is not None:
-            scored = _scored_test(inputs, model)
+            scored = _scored_test(inputs, [model])
             by_segment = stack.enter_context(cells_after(run, inputs, scored, CALIBRATED, segments))
             calibrated = by_segment.every.collect(model.fitted)
         elif run.config.learn is None:
-            calibrated = _cells_after(run, inputs, model)
+            scored = inputs.labelled if is_scored else _scored_test(inputs, [model])
+            calibrated = _cells_after(run, inputs, scored, model)
         else:
             calibrated = calibrated_cells(model.calibrator, given, measuring_bins(run))
         lead = told_lead(run, given, calibrated)
@@ -215,15 +256,17 @@ def _fit(run: Run, inputs: Inputs, cells: Cells, groups: FittedGroups) -> Multic
         return estimator.fit_cells(cells, groups, train)
 
 
-def _cells_after(run: Run, inputs: Inputs, model: MulticalibratorModel) -> Cells:
+def _cells_after(run: Run, inputs: Inputs, scored: DataFrame, model: MulticalibratorModel) -> Cells:
     """Cells of the calibrated score of the test rows: rows of one cell may end up in different levels."""
-    scored = _scored_test(inputs, model)
     names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
     bins = measuring_bins(run)
     with make_cells(scored, names, model.fitted.families, bins, inputs.scale) as table:
         return table.collect(model.fitted.measured)
 
 
-def _scored_test(inputs: Inputs, model: MulticalibratorModel) -> DataFrame:
-    test = inputs.labelled.where(column(str(WORKING.split)) == F.lit(Role.test.name))
-    return with_calibrated(test, WORKING.score, model.scoring, CALIBRATED)
+def _scored_test(
+    inputs: Inputs, models: Sequence[MulticalibratorModel], *, projected: bool = False
+) -> DataFrame:
+    is_test = column(str(WORKING.split)) == F.lit(Role.test.name)
+    test = replace(inputs, frame=inputs.frame.where(is_test))
+    return calibrated_rows(test, models, projected=projected)

@@ -30,7 +30,7 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
         config = run.config
         if job == "score":
             path = required(config.model, "model").path
-            fitted = models_at(path, config.scored)[0].scoring.groups
+            fitted = models_at(path, config.scored).models[0].scoring.groups
             families, columns = fitted.signed, fitted.columns
         elif job == "calibrate":
             families, columns, _ = carried(config, GroupSet.from_config(config.groups, config.features))
@@ -58,7 +58,7 @@ def check(job: str) -> Callable[[Run], dict[str, Any]]:
                 }
                 for name, frame, used in zip(names, frames, groups, strict=True)
             ],
-            "score": scored.score if scored.scores is None else list(scored.scores),
+            "score": list(scored.all_scores) if scored.several else scored.score,
             "label": scored.label if found.with_label else None,
             "weight": scored.weight,
             "detectable": None if job == "score" else _detectable(config, found.raw, job),

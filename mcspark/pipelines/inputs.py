@@ -21,6 +21,7 @@ from mcspark.data.rows.contract import (
     FAULTS,
     accepted,
     apply_row_rules,
+    class_of,
     rejected,
 )
 from mcspark.data.rows.csv_faults import faults_told
@@ -75,10 +76,11 @@ class WorkingScore(NamedTuple):
 
 def working_scores(scored: ScoredTable) -> tuple[WorkingScore, ...]:
     """The scores of a table by their columns."""
-    ends = [""] if scored.scores is None else [f"_{number}" for number in range(len(scored.scores))]
+    every = scored.all_scores
+    ends = [f"_{number}" for number in range(len(every))] if scored.several else [""]
     return tuple(
         WorkingScore(name, f"{WORKING.score}{end}", f"{CALIBRATED}{end}", added)
-        for name, added, end in zip(scored.all_scores, scored.added, ends, strict=True)
+        for name, added, end in zip(every, scored.added, ends, strict=True)
     )
 
 
@@ -253,8 +255,11 @@ class Inputs:
         return working_scores(self.scored)
 
     def by_score(self) -> tuple[Inputs, ...]:
-        """The same rows with each score by itself, as if there were no other."""
-        return tuple(self._of(one) for one in self.scores) if self.scored.scores else (self,)
+        """The same rows with each score by itself, as if there were no other.
+
+        A score of a class has the label 1 where the row is of its class, and 0 where it is of another.
+        """
+        return tuple(self._of(one) for one in self.scores) if self.scored.several else (self,)
 
     @contextmanager
     def read_again(self) -> Iterator[Inputs]:
@@ -276,9 +281,17 @@ class Inputs:
             yield
 
     def _of(self, score: WorkingScore) -> Inputs:
-        others = [other.column for other in self.scores if other != score]
+        others = [
+            name for other in self.scores if other != score for name in (other.column, other.calibrated)
+        ]
         frame = self.frame.drop(*others).withColumnRenamed(score.column, WORKING.score)
-        alone = self.scored.model_copy(update={"score": score.name, "scores": None})
+        frame = frame.withColumnRenamed(score.calibrated, CALIBRATED)
+        classes = {name: one for one, name in (self.scored.classes or {}).items()}
+        if score.name in classes and self.with_label:
+            given = class_of(WORKING.label, frame.schema)
+            is_it = (given == F.lit(classes[score.name])).cast("double")
+            frame = frame.withColumn(WORKING.label, F.when(given.isNotNull(), is_it))
+        alone = self.scored.model_copy(update={"score": score.name, "scores": None, "classes": None})
         return replace(self, frame=frame, scored=alone, alone=True)
 
     def with_frame(self, frame: DataFrame) -> Inputs:
@@ -439,13 +452,18 @@ def _working(scored: ScoredTable, split: Split, *, with_label: bool) -> dict[str
     return columns
 
 
-def calibrated_rows(inputs: Inputs, models: Sequence[MulticalibratorModel]) -> DataFrame:
-    """The rows to score with the calibrated scores of their working columns, one model a score."""
+def calibrated_rows(
+    inputs: Inputs, models: Sequence[MulticalibratorModel], *, projected: bool = False
+) -> DataFrame:
+    """The rows to score with the calibrated scores of their working columns, one model a score.
+
+    ``projected`` scores of classes sum to 1.
+    """
     scored = [
         Scored(score.column, model.scoring, score.calibrated)
         for score, model in zip(inputs.scores, models, strict=True)
     ]
-    return with_each_calibrated(inputs.accepted, scored)
+    return with_each_calibrated(inputs.accepted, scored, projected=projected)
 
 
 def output_columns(inputs: Inputs) -> list[Column]:

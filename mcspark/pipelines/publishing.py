@@ -30,7 +30,7 @@ from mcspark.ml.score_models import ScoreModels
 from mcspark.pipelines.inputs import Inputs, output_columns
 from mcspark.pipelines.record import stage_manifest
 from mcspark.pipelines.reporting import claim_report, stage_report
-from mcspark.pipelines.result import ScoreResult
+from mcspark.pipelines.result import Calibration, ScoreResult
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.segments import segment_rows
 from mcspark.pipelines.summary import empty_summary
@@ -112,7 +112,7 @@ def _qualified(run: Run, path: str) -> str:
 
 
 def _metrics_name(run: Run) -> str:
-    return "metrics" if run.config.scored.scores is None else "metrics_by_score"
+    return "metrics_by_score" if run.config.scored.several else "metrics"
 
 
 def stage_tables(
@@ -129,7 +129,7 @@ def stage_tables(
 
 def stage_metrics(run: Run, publication: Publication, target: Target, results: Sequence[ScoreResult]) -> str:
     """Write one row a metric, group and grid aside, as the run's own partition; returns its path."""
-    if run.config.scored.scores is None:
+    if not run.config.scored.several:
         rows: list[tuple[Any, ...]] = [row for one in results for row in metric_rows(one.metrics)]
         schema = METRICS_SCHEMA
     else:
@@ -161,19 +161,20 @@ def stage_model(
     publication: Publication,
     target: Target,
     path: str,
-    results: Sequence[ScoreResult],
+    calibration: Calibration,
     metrics: str,
 ) -> None:
     """Write the model aside, and in its folder which run has made it and where the metrics of that are."""
     origin = {"run_id": run.run_id, "metrics": metrics, "format": target.format}
 
     def write(folder: str) -> None:
-        if run.config.scored.scores is None:
-            results[0].fitted.write().write_to(folder)
+        if not run.config.scored.several:
+            calibration.models[0].write().write_to(folder)
             _write_origin(run, folder, origin)
             return
-        ScoreModels({result.name: result.fitted for result in results}).write_to(folder)
-        for number, result in enumerate(results):
+        models = {result.name: result.fitted for result in calibration.results}
+        ScoreModels(models, run.config.scored.classes, calibration.projected).write_to(folder)
+        for number, result in enumerate(calibration.results):
             _write_origin(run, f"{folder}/{score_folder(number)}", {**origin, "score": result.name})
 
     publication.stage_folder(path, write)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import structlog
 
 from mcspark.config.clashes import REFUSED, refused_place
@@ -19,7 +17,7 @@ from mcspark.pipelines.publishing import (
     stage_tables,
 )
 from mcspark.pipelines.record import target_of
-from mcspark.pipelines.result import ScoreResult
+from mcspark.pipelines.result import Calibration
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import calibrated_summary
 
@@ -29,7 +27,7 @@ log = structlog.get_logger(__name__)
 def keep_refused(
     run: Run,
     inputs: Inputs,
-    results: Sequence[ScoreResult],
+    calibration: Calibration,
 ) -> dict[str, str]:
     """Write everything that would have been published beside its place, with ``_refused`` behind the name.
 
@@ -45,13 +43,15 @@ def keep_refused(
         ):
             claim(run, publication, target, place, page)
             with run.stage("refused", "keep the refused candidate aside"):
-                scored = calibrated_rows(inputs, [result.fitted for result in results])
+                scored = calibrated_rows(inputs, calibration.models, projected=calibration.projected)
                 paths = stage_tables(publication, target, inputs, scored)
-                paths |= stage_measured(run, publication, target, results)
-                stage_model(run, publication, target, place, results, paths["metrics"])
+                paths |= stage_measured(run, publication, target, calibration.shown)
+                stage_model(run, publication, target, place, calibration, paths["metrics"])
                 paths["model"] = place
-            summary = {**calibrated_summary(run, inputs, results, paths), "status": "gate"}
-            finished = finish_run(run, publication, target, summary, results, report=page, lease=lease)
+            summary = {**calibrated_summary(run, inputs, calibration, paths), "status": "gate"}
+            finished = finish_run(
+                run, publication, target, summary, calibration.shown, report=page, lease=lease
+            )
     except McsparkError as error:
         log.warning("the refused candidate could not be kept", reason=str(error))
         return {}

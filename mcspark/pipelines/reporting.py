@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from mcspark.config import redact
-from mcspark.config.clashes import card_of, page_of_score
+from mcspark.config.clashes import card_of, page_of_score, pages_of
 from mcspark.data.leases.manifest import versions
 from mcspark.data.publishing.sink import Publication
 from mcspark.ml.curves import largest_curves
@@ -36,8 +36,8 @@ CARD = re.compile(r"\A# Calibrator [a-z]+-\d{8}T\d{6}Z-[0-9a-f]{8}\n")
 
 def claim_report(run: Run, publication: Publication, page: str) -> None:
     """Refuse, before any work is done, a report that could not be put there."""
-    scores = run.config.scored.scores or ()
-    for place in (page, *(page_of_score(page, number) for number in range(len(scores)))):
+    pages = range(pages_of(run.config.scored))
+    for place in (page, *(page_of_score(page, number) for number in pages)):
         publication.claim_text(place, PAGE)
         publication.claim_text(card_of(place), CARD)
 
@@ -55,7 +55,7 @@ def stage_report(
     Of several scores each has a page and a card of its own.
     """
     told = {**summary, "paths": {**summary["paths"], "report": page}}
-    if run.config.scored.scores is None:
+    if not run.config.scored.several:
         _stage_page(publication, run_facts(run, summary, results[0]), page)
         return told
     pages = []

@@ -40,3 +40,76 @@ class ScoreResult:
         """The calibrator of a calibration."""
         assert self.model is not None
         return self.model
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Multi-class log loss of the scores that came in and of the calibrated ones.
+
+    Parameters
+    ----------
+    before : float or None
+        None where no row has weight.
+    after : float or None
+        None also where nothing was calibrated.
+    """
+
+    before: float | None
+    after: float | None = None
+
+
+@dataclass(frozen=True)
+class Vector:
+    """What becomes of the classes' scores together.
+
+    Parameters
+    ----------
+    projected : bool
+        Whether calibrated scores are made to sum to 1; otherwise all scores stay as they came.
+    stopping : Losses
+        Of the early-stopping rows, by which that was decided.
+    """
+
+    projected: bool
+    stopping: Losses
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a run has learned, of all its scores.
+
+    Parameters
+    ----------
+    results : sequence of ScoreResult
+        One a score.
+    vector : Vector, optional
+        Of classes.
+    top : ScoreResult, optional
+        Of the class that is named, which has no calibrator of its own.
+    test : Losses, optional
+        Of the held-out rows, of classes.
+    """
+
+    results: Sequence[ScoreResult]
+    vector: Vector | None = None
+    top: ScoreResult | None = None
+    test: Losses | None = None
+
+    @property
+    def shown(self) -> list[ScoreResult]:
+        """All that is measured and reported on."""
+        return [*self.results, *([self.top] if self.top else [])]
+
+    @property
+    def models(self) -> list[MulticalibratorModel]:
+        """The calibrators, one a score."""
+        return [result.fitted for result in self.results]
+
+    @property
+    def projected(self) -> bool:
+        """Whether calibrated scores are made to sum to 1."""
+        return self.vector is not None and self.vector.projected
+
+    def changes(self, result: ScoreResult) -> bool:
+        """Whether a score may be another one after."""
+        return self.projected if self.vector else result.fitted.changes

@@ -91,7 +91,7 @@ def read_schemas(
     labels = _labels(run, raw, needed=needs_label)
     # Scoring passes a label through, and leaves out one that is no number.
     label = scored.label
-    with_label = label is not None and (needs_label or has_number(raw.schema, label, scored.format))
+    with_label = label is not None and (needs_label or _is_there(raw, scored, label))
     used = _used(scored, with_label)
     from_scored, from_tables = resolve_columns(columns, raw.columns, scored.key, attributes, scored.label)
     split = config.split
@@ -127,6 +127,12 @@ def _labels(run: Run, raw: DataFrame, *, needed: bool) -> DataFrame | None:
     frame = read_table(run.spark, table, [*table.key, table.label])
     check_label_schema(frame, table, source=where(table), scored_schema=raw.schema)
     return frame
+
+
+def _is_there(raw: DataFrame, scored: ScoredTable, label: str) -> bool:
+    if scored.classes is not None:
+        return label in raw.columns
+    return has_number(raw.schema, label, scored.format)
 
 
 def _used(scored: ScoredTable, with_label: bool) -> list[str]:

@@ -38,7 +38,7 @@ def score(run: Run) -> dict[str, Any]:
     ):
         claim(run, publication, target)
         with run.stage("model", "load the model"):
-            models = stored_models(run.spark, config.model.path, run.run_id, config.scored)
+            models, projected = stored_models(run.spark, config.model.path, run.run_id, config.scored)
         model = models[0]  # the others are for the same groups
         scoring = model.scoring
         inputs = read_inputs(run, scoring.groups.signed, scoring.groups.columns, needs_label=False)
@@ -51,7 +51,7 @@ def score(run: Run) -> dict[str, Any]:
                 log.warning("categories that the model has never seen count as no group", **unseen)
         with run.stage("write", "write the calibrated scores") as told:
             told["rows"] = inputs.n_accepted
-            scored = calibrated_rows(inputs.ordered(), models)
+            scored = calibrated_rows(inputs.ordered(), models, projected=projected)
             paths = stage_tables(publication, target, inputs, scored)
         paths["model"] = config.model.path
         summary = scored_summary(run, inputs, model, unseen, paths)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from pyspark.sql import SparkSession
 
 from mcspark.config import ScoredTable
@@ -13,9 +16,22 @@ from mcspark.ml.score_models import ScoreModels
 _TRIES = 3
 
 
-def stored_models(
-    spark: SparkSession, path: str, run_id: str, scored: ScoredTable
-) -> list[MulticalibratorModel]:
+class Stored(NamedTuple):
+    """The calibrators that a run scores with.
+
+    Parameters
+    ----------
+    models : list of MulticalibratorModel
+        One a score.
+    projected : bool
+        Whether calibrated scores, of classes, are made to sum to 1.
+    """
+
+    models: list[MulticalibratorModel]
+    projected: bool = False
+
+
+def stored_models(spark: SparkSession, path: str, run_id: str, scored: ScoredTable) -> Stored:
     """Load the calibrator of each score; a run that replaces the model is waited for.
 
     What a dead run has left is mended first.
@@ -23,7 +39,7 @@ def stored_models(
     Raises
     ------
     ConfigurationError
-        If the model is of several scores, and one of these is none of them.
+        If the model is of several scores, and one of these is none of them, or is of other classes.
     ContractError
         If there is no model that can be read.
     OutputHeldError
@@ -39,14 +55,31 @@ def stored_models(
     return models_at(path, scored)
 
 
-def models_at(path: str, scored: ScoredTable) -> list[MulticalibratorModel]:
+def models_at(path: str, scored: ScoredTable) -> Stored:
     """Load the calibrator of each score, as it stands; raises as :func:`stored_models` does."""
-    if scored.scores is None:
-        return [MulticalibratorModel.load(path)]
-    found = ScoreModels.load(path).models
-    if missing := [name for name in scored.scores if name not in found]:
+    if not scored.several:
+        return Stored([MulticalibratorModel.load(path)])
+    found = ScoreModels.load(path)
+    if scored.classes is not None or found.classes is not None:
+        _refuse_other_classes(path, scored.classes, found.classes)
+    if missing := [name for name in scored.all_scores if name not in found.models]:
         raise ConfigurationError(
             f"scored.scores: {path} has no calibrator of {', '.join(missing)}; it has those of "
-            f"{', '.join(found)}: name some of these, or calibrate again"
+            f"{', '.join(found.models)}: name some of these, or calibrate again"
         )
-    return [found[name] for name in scored.scores]
+    return Stored([found.models[name] for name in scored.all_scores], found.projected)
+
+
+def _refuse_other_classes(
+    path: str, wanted: Mapping[str, str] | None, found: Mapping[str, str] | None
+) -> None:
+    if wanted == found:
+        return
+
+    def words(classes: Mapping[str, str] | None) -> str:
+        return "no classes" if classes is None else ", ".join(f"{c}: {s}" for c, s in classes.items())
+
+    raise ConfigurationError(
+        f"scored.classes: {path} is a model of {words(found)}, and named are {words(wanted)}; a row's scores "
+        "are projected together: name the same classes and columns, or calibrate again"
+    )

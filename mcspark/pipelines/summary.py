@@ -14,14 +14,15 @@ from mcspark.core.training.rounds import Saturation
 from mcspark.data.tables import where
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.pipelines.inputs import Inputs
-from mcspark.pipelines.result import ScoreResult
+from mcspark.pipelines.result import Calibration, Losses, ScoreResult
 from mcspark.pipelines.run import Run
 
 
 def calibrated_summary(
-    run: Run, inputs: Inputs, results: Sequence[ScoreResult], paths: dict[str, str]
+    run: Run, inputs: Inputs, calibration: Calibration, paths: dict[str, str]
 ) -> dict[str, Any]:
     """Summary of a calibration; the saturation is that of the second pass on the test rows."""
+    results = calibration.results
     model = results[0].fitted  # the others are for the same rows and groups
     fit = model.summary
     assert fit is not None and fit.cells is not None
@@ -38,8 +39,32 @@ def calibrated_summary(
         "groups_dropped": len(model.fitted.dropped),
         **_features(model),
         "signatures": len(fit.cells.membership),
-        **_by_score(inputs, results, [_calibrated(result) for result in results], paths["model"]),
+        **_by_score(
+            inputs, calibration.shown,
+            [_calibrated(result) if result.model else _metrics(result) for result in calibration.shown],
+            paths["model"],
+        ),
+        **_classes(inputs, calibration),
         "paths": paths,
+    }  # fmt: skip
+
+
+def _classes(inputs: Inputs, calibration: Calibration) -> dict[str, Any]:
+    """What is told of the classes' scores together."""
+    vector, test = calibration.vector, calibration.test
+    if vector is None or test is None:
+        return {}
+    losses = {"early_stopping": asdict(vector.stopping), "test": asdict(test)}
+    classes = {"scores": dict(inputs.scored.classes or {}), "projected": vector.projected, "log_loss": losses}
+    return {"classes": classes}
+
+
+def _metrics(result: ScoreResult) -> dict[str, Any]:
+    """The metrics of a score, and what is led with."""
+    before, after = result.metrics["before"], result.metrics.get("after")
+    return {
+        "lead": _lead(before, after),
+        "metrics": {stage: found.summary() for stage, found in result.metrics.items()},
     }
 
 
@@ -50,7 +75,7 @@ def _by_score(
     model: str | None = None,
 ) -> Mapping[str, Any]:
     """What is told of the one score, or of each of several by its column, with what is made of it."""
-    if inputs.scored.scores is None:
+    if not inputs.scored.several:
         return told[0]
     found = {result.name: dict(own) for result, own in zip(results, told, strict=True)}
     if model is not None:
@@ -91,22 +116,25 @@ def measured_summary(
     signatures: int,
     results: Sequence[ScoreResult],
     paths: dict[str, str],
+    test: Losses | None = None,
 ) -> dict[str, Any]:
-    """Summary of an audit."""
-    measured = [result.metrics["before"] for result in results]
+    """Summary of an audit; ``test`` is the log loss of the classes' scores."""
     return {
         "status": "ok",
         "run_id": run.run_id,
         "method": "none",
-        "rows": {**inputs.rows(), "test": measured[0].rows},
+        "rows": {**inputs.rows(), "test": results[0].metrics["before"].rows},
         "rejected_by_reason": _reasons(inputs),
         "clipped": inputs.report.clipped,
         "unmatched": _unmatched(inputs),
         "without_category": inputs.without_category,
         "groups": groups,
         "signatures": signatures,
-        **_by_score(
-            inputs, results, [{"lead": _lead(m), "metrics": {"before": m.summary()}} for m in measured]
+        **_by_score(inputs, results, list(map(_metrics, results))),
+        **(
+            {"classes": {"scores": dict(inputs.scored.classes or {}), "log_loss": {"test": asdict(test)}}}
+            if test is not None
+            else {}
         ),
         "paths": paths,
     }
@@ -133,7 +161,7 @@ def scored_summary(
         "unseen_categories": unseen,
         "groups": len(model.fitted.names),
         **segments,
-        **({"scores": _columns(inputs)} if inputs.scored.scores else {}),
+        **({"scores": _columns(inputs)} if inputs.scored.several else {}),
         "paths": paths,
     }
 

@@ -27,7 +27,8 @@ def summary_of_score(summary: Mapping[str, Any], score: str) -> dict[str, Any]:
     """
     own = summary["scores"][score]
     rest = {key: value for key, value in summary.items() if key != "scores"}
-    paths = {**(summary.get("paths") or {}), **(own.get("paths") or {})}
+    shared = {name: path for name, path in (summary.get("paths") or {}).items() if name != "model"}
+    paths = {**shared, **(own.get("paths") or {})}
     return {**rest, **own, "score": score, "paths": paths}
 
 
@@ -71,8 +72,28 @@ def render_scores(summary: Mapping[str, Any], pages: Sequence[ScorePage], *, mar
     return (
         environment(markdown=markdown)
         .get_template(template)
-        .render(summary=summary, pages=pages, head=HEAD if pages[0].facts.calibrated else _BEFORE)
+        .render(
+            summary=summary, pages=pages, together=_together(summary.get("classes")),
+            head=HEAD if pages[0].facts.calibrated else _BEFORE,
+        )
+    )  # fmt: skip
+
+
+def _together(classes: Mapping[str, Any] | None) -> str:
+    """What is told of the classes' scores as one vector; empty where there are no classes."""
+    if not classes:
+        return ""
+    loss = classes["log_loss"]["test"]
+    named = "; ".join(f"{name}: {column}" for name, column in classes["scores"].items())
+    if "projected" not in classes:
+        return f"Scores of {len(classes['scores'])} classes ({named}): log loss {number(loss['before'])}."
+    told = f"log loss {number(loss['before'])} → {number(loss['after'])}"
+    done = (
+        "calibrated class by class and projected to sum to 1"
+        if classes["projected"]
+        else "left as they came, for the projected vector was no better on the early-stopping rows"
     )
+    return f"Scores of {len(classes['scores'])} classes ({named}), {done}: {told}."
 
 
 _BEFORE = tuple("Value" if name == "Before → after" else name for name in HEAD)

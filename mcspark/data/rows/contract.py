@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql.types import DecimalType, DoubleType, FloatType, StringType, StructType
 
 from mcspark.data.rows.rejection import DECIMAL_COMMA
-from mcspark.runtime.columns import as_double, column
+from mcspark.runtime.columns import as_double, column, tried
 
 if TYPE_CHECKING:
     from mcspark.config import ScoredTable
@@ -39,7 +39,7 @@ REASONS = (
     "score_null", "score_not_numeric", "score_nan", "score_infinite", "score_out_of_range",
     "label_not_numeric", "label_nan", "label_infinite", "label_out_of_range",
     "weight_null", "weight_not_numeric", "weight_nan", "weight_infinite",
-    "superseded", "unmatched",
+    "superseded", "unmatched", "label_no_class",
 )  # fmt: skip
 """Why a row is rejected; the place of a reason is its bit in :data:`FAULTS`."""
 
@@ -104,7 +104,12 @@ def apply_row_rules(
         by_score[name]["score_out_of_range"] = _outside(score)
         clipped.append(_is_noise(score))
     faults |= {reason: _any(found[reason] for found in by_score.values()) for reason in SCORE_REASONS}
-    if with_label and scored.label:
+    if with_label and scored.label and scored.classes is not None:
+        values[scored.label] = column(scored.label)
+        if judge_label:
+            text = class_of(scored.label, df.schema)
+            faults["label_no_class"] = text.isNotNull() & ~text.isin(*scored.classes)
+    elif with_label and scored.label:
         label = as_double(scored.label, types.get(scored.label))
         values[scored.label] = _within_range(label)
         if judge_label:
@@ -125,8 +130,16 @@ def apply_row_rules(
         _any(clipped).alias(CLIPPED),
         negative.alias(NEGATIVE),
         *_spelt(df, scored, with_label),
-        *(_fault_of(found).alias(f"{OF_SCORE}{name}") for name, found in by_score.items() if scored.scores),
+        *(_fault_of(found).alias(f"{OF_SCORE}{name}") for name, found in by_score.items() if scored.several),
     )
+
+
+def class_of(label: str, schema: StructType) -> Column:
+    """The class that a label names: its text; a whole number's without a point, of whatever type it is."""
+    text, whole = column(label).cast("string"), tried(label, "long")
+    if not isinstance(schema[label].dataType, FloatType | DoubleType | DecimalType):
+        return text
+    return F.when(whole == column(label), whole.cast("string")).otherwise(text)
 
 
 def _fault_of(found: Mapping[str, Column]) -> Column:
@@ -143,8 +156,9 @@ def faults_by_score(df: DataFrame) -> dict[str, Column]:
 
 
 def judged(scored: ScoredTable, with_label: bool) -> dict[str, tuple[str, ...]]:
-    """Columns of the scores and, where it is there, of the label."""
-    label = {"label": (scored.label,)} if with_label and scored.label else {}
+    """Columns of the scores and, where it is there and a number, of the label."""
+    is_number = with_label and scored.label and scored.classes is None
+    label = {"label": (str(scored.label),)} if is_number else {}
     return {"score": scored.all_scores, **label}
 
 

@@ -16,7 +16,13 @@ DECIMAL_COMMA = r"^\s*[-+]?\d*,\d+\s*$"
 
 Range = tuple[float, float]
 
-FAULTS_OF_LABELS = ("label_not_numeric", "label_nan", "label_infinite", "label_out_of_range")
+FAULTS_OF_LABELS = (
+    "label_not_numeric",
+    "label_nan",
+    "label_infinite",
+    "label_out_of_range",
+    "label_no_class",
+)
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,13 @@ def check_scored_schema(
     ContractError
         With all problems at once.
     """
-    names = [*scored.all_scores, scored.label if with_label else None, scored.weight]
-    numbers = [name for name in names if name]
-    problems = _missing(df.schema, [*scored.key, *numbers, *keep])
+    label = scored.label if with_label else None
+    names = [name for name in (*scored.all_scores, label, scored.weight) if name]
+    numbers = [name for name in names if scored.classes is None or name != label]
+    problems = _missing(df.schema, [*scored.key, *names, *keep])
+    if scored.classes is not None and label in df.columns and not _is_plain(df.schema[label].dataType):
+        kind = df.schema[label].dataType.simpleString()
+        problems.append(f"~ {label} {kind}: a class is text, a number or a date; store it as one of these")
     problems += _bad_keys(df.schema, scored.key) + _bad_values(df.schema, valued)
     for name in numbers:
         if name in df.columns and not _is_number(df.schema[name].dataType, scored.format):
@@ -75,9 +79,9 @@ def check_scored_schema(
         for name in scored.key
         if folded(name) in OF_REJECTED
     ]
-    problems += _working_names([*scored.key, *numbers, *keep])
+    problems += _working_names([*scored.key, *names, *keep])
     _refuse(source, problems)
-    _log_unused(source, df.columns, [*scored.key, *numbers, *keep])
+    _log_unused(source, df.columns, [*scored.key, *names, *keep])
 
 
 def check_attribute_schema(

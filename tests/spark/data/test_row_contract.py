@@ -163,6 +163,22 @@ def test_of_several_scores_a_reason_names_the_one_it_is_about(spark):
     assert score_guess(report.score) == "; 1 scores are written as percent: divide by 100, without the sign"
 
 
+@pytest.mark.parametrize("kind", ["string", "long", "double", "decimal(5, 2)"])
+def test_a_label_names_its_class_as_text(spark, kind):
+    rows = [("a", 0.5, 0.25, "1"), ("b", 0.5, 0.25, "12"), ("c", 0.5, 0.25, "3"), ("d", 0.5, 0.25, None)]
+    frame = spark.createDataFrame(rows, "k string, s double, t double, label string")
+    frame = frame.withColumn("label", F.col("label").cast(kind))
+    scored = ScoredTable(path="x", key=["k"], classes={"1": "s", "12": "t"})
+    ruled = apply_row_rules(frame, scored)
+    assert accepted(ruled).schema["label"].dataType == frame.schema["label"].dataType
+    assert [row["k"] for row in accepted(ruled).collect()] == ["a", "b", "d"]
+    assert [(row["k"], row["reasons"]) for row in rejected(ruled, ["k"], "s").collect()] == [
+        ("c", ["label_no_class"])
+    ]
+    report = inspect(ruled, scored)
+    assert (report.labelled, report.label_faults, report.reasons) == (2, 1, {"label_no_class": 1})
+
+
 def test_every_reason_has_its_own_bit():
     assert len({bit(reason) for reason in REASONS}) == len(REASONS)
     assert reasons_of(sum(bit(reason) for reason in REASONS)) == list(REASONS)

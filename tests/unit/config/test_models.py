@@ -15,7 +15,7 @@ def test_defaults():
     plain = config.to_plain()
     assert plain["scored"] | {"path": "", "key": []} == {
         "path": "", "table": None, "partition": None, "format": "parquet", "key": [], "score": "score",
-        "scores": None, "label": "label", "weight": None, "dedupe": None, "csv": None,
+        "scores": None, "classes": None, "label": "label", "weight": None, "dedupe": None, "csv": None,
     }  # fmt: skip
     assert plain["attributes"][0]["on_unmatched"] == "unknown"
     assert plain["groups"] == {

@@ -29,6 +29,17 @@ def test_columns():
     assert config("scored.label=score").scored.label == "score"
 
 
+def test_classes_are_scores_by_the_label():
+    found = config("scored.scores=null", "scored.classes={cat: a, 7: b}").scored
+    assert found.classes == {"cat": "a", "7": "b"}
+    assert (found.all_scores, found.added, found.several) == (
+        ("a", "b"),
+        ("calibrated_a", "calibrated_b"),
+        True,
+    )
+    assert not config("scored.scores=null").scored.several
+
+
 def test_it_can_be_written_out_and_read_again():
     found = config()
     assert Config.model_validate(found.to_plain()) == found
@@ -43,7 +54,7 @@ def test_calibrated_scores_may_be_audited():
 @pytest.mark.parametrize(
     ("more", "match"),
     [
-        ("scored.score=c", "scored: has score and scores"),
+        ("scored.score=c", "scored: has score and scores; name the scores in one of them"),
         ("scored.scores=[]", "scored.scores: is empty"),
         ("scored.scores=[a, A]", "scored.scores: names 'A' twice"),
         ("scored.scores=[a, ID]", "scored.scores: is the column 'ID', which is already key"),
@@ -70,6 +81,30 @@ def test_calibrated_scores_may_be_audited():
 def test_what_does_not_go_together_is_refused(more, match):
     with pytest.raises(ConfigurationError, match=match):
         config(more)
+
+
+@pytest.mark.parametrize(
+    ("more", "match"),
+    [
+        ("scored.classes={}", "scored.classes: names fewer than two classes"),
+        ("scored.classes={cat: a}", "scored.classes: names fewer than two classes"),
+        ("scored.classes={cat: a, dog: A}", "scored.classes: names the column 'A' twice"),
+        ("scored.classes={cat: a, dog: ID}", "scored.classes: is the column 'ID', which is already key"),
+        ("scored.label=a", "scored.label: is the column 'a', which is already classes"),
+        ("scored.scores=[c, d]", "scored: has classes and scores"),
+        ("scored.score=c", "scored: has classes and score"),
+        ("scored.weight=calibrated_a", "scored.classes: calibrated_a is a column that the output adds"),
+        ("segments={by: [country]}", "scored.classes: does not go with segments"),
+        ("cells={path: cells}", "scored.classes: does not go with cells"),
+        ("drift={against: m.json}", "scored.classes: does not go with drift.against"),
+        ("features={columns: [{column: sex}]}", "scored.classes: does not go with features"),
+        ("labels={path: l, key: [id]}", "scored.classes: does not go with labels"),
+        ("model.path=report_0002.html", "report.path: .*report_0002.html written beside it"),
+    ],
+)
+def test_what_does_not_go_together_with_classes_is_refused(more, match):
+    with pytest.raises(ConfigurationError, match=match):
+        config("scored.scores=null", "scored.classes={cat: a, dog: b}", more)
 
 
 def test_a_comparison_is_of_one_score():

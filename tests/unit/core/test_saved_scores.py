@@ -18,6 +18,11 @@ def test_round_trip():
     assert list(SavedScores.from_dict(plain).digests) == ["a", "b/`"]
 
 
+def test_round_trip_of_classes():
+    found = SavedScores(FOUND.digests, {"cat": "b/`", "7": "a"}, projected=True)
+    assert SavedScores.from_dict(json.loads(json.dumps(found.to_dict("1.0")))) == found
+
+
 def test_programs_for_one_score_say_what_it_is():
     with pytest.raises(ValueError, match=r"of several scores.*scores/0000"):
         saved_model(FOUND.to_dict("1.0"))
@@ -36,6 +41,11 @@ def test_programs_for_one_score_say_what_it_is():
         ({"schema_version": 2}, "schema version is 2"),
         ({"schema_version": True}, "schema version is True"),
         ({"more": 1}, "not of several"),
+        ({"classes": {"scores": {"x": "a", "y": "b/`"}}}, "exactly the keys scores and projected"),
+        ({"classes": {"scores": {"x": "a", "y": "b/`"}, "projected": 1}}, "not as they are written"),
+        ({"classes": {"scores": {"x": "a"}, "projected": True}}, "not those of its scores"),
+        ({"classes": {"scores": {"x": "a", "y": "a"}, "projected": True}}, "not those of its scores"),
+        ({"classes": {"scores": {"x": "a", "y": 1}, "projected": True}}, "not those of its scores"),
     ],
 )
 def test_forged_files_are_refused(change, match):
