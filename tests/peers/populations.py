@@ -1,27 +1,34 @@
 """mcspark's trees beside Meta's mcgrad on several synthetic populations, in memory, without Spark.
 
-``python tests/peers/populations.py [--rows 180000] [--seeds 8] [--min-share 0.01]``
+``python tests/peers/populations.py [--rows 180000] [--seeds 8] [--min-share 0.01] [--features]``
 
 One population says little: the MC error is a maximum, and its luck is as large as the difference between two
 good methods. Both learn from 60 % of the rows; the errors are those of the other 40 %, over the groups of at
 least 1 %. mcspark sees groups of at least ``--min-share``, and takes the learning rate of the lowest loss on
-its early-stopping rows; mcgrad sees every category. The seconds are those of all fits.
+its early-stopping rows; mcgrad sees every category, and so does mcspark at its defaults, in a row of its own,
+with ``--features``. The seconds are those of all fits.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from compare_mcgrad import mcgrad
+from numpy.typing import NDArray
 
 from mcspark.acs.population import population_arrays
 from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.features import Features
 from mcspark.core.cells.levels import ScoreBins, base_levels
 from mcspark.core.metrics.calibration_error import level_errors
 from mcspark.core.metrics.smooth_ece import group_smooth_ece
+from mcspark.core.training.recipe import fit_auto
 from mcspark.core.training.rounds import StagesFit, fit_stages
 from mcspark.core.training.training_table import TreeSettings
 from mcspark.ml.driver_training import DriverTrainer
@@ -41,6 +48,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=180_000)
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--min-share", type=float, default=REPORTED_SHARE)
+    parser.add_argument("--features", action="store_true")
     options = parser.parse_args()
     found = pd.DataFrame(row for seed in range(1, options.seeds + 1) for row in _one(seed, options))
     print(found.round(5).to_string(index=False))
@@ -79,6 +87,7 @@ def _one(seed: int, options: argparse.Namespace) -> list[dict[str, object]]:
     ]
     stages = min(found, key=_held_out).stages
     seconds = time.monotonic() - start
+    learned = [_learned(families, score, label, role, cells.bins, row)] if options.features else []
     rows = pd.DataFrame(
         {"score": score, "label": label, "weight": 1.0, "split": np.where(test, "test", "fit")}
     )
@@ -87,8 +96,33 @@ def _one(seed: int, options: argparse.Namespace) -> list[dict[str, object]]:
         row("as it came", score[test]),
         row("the truth", people["truth"][test]),
         row("mcspark", stages.apply(score[test], groups[test]), seconds),
+        *learned,
         row("mcgrad", np.clip(theirs, 0, 1), told["fit"]),
     ]
+
+
+def _learned(
+    families: Mapping[str, NDArray[Any]],
+    score: NDArray[Any],
+    label: NDArray[Any],
+    role: NDArray[Any],
+    bins: ScoreBins,
+    row: Callable[..., dict[str, object]],
+) -> dict[str, object]:
+    """The row of mcspark at its defaults with ``features: {}``: every row of the table is a signature."""
+    start = time.monotonic()
+    codes = np.column_stack([np.unique(v, return_inverse=True)[1] + 1 for v in families.values()])
+    sizes = tuple(codes.max(axis=0).tolist())
+    names = tuple(str(i) for i in range(sum(sizes)))
+    features = Features(names, sizes, tuple(name in ("age", "schooling") for name in families), codes)
+    every = np.arange(len(score))
+    numbered = (every[:, None] >> np.arange(20)[::-1]) & 1 > 0
+    cells = Cells.from_rows(score, label, numbered, bins=bins, role=role)
+    cells = replace(cells, groups=(), membership=numbered[:, :0], features=features)
+    stages = fit_auto(cells, TreeSettings(), DriverTrainer(driver_cores())).fit.stages
+    test = role == Role.test
+    found = stages.apply_signatures(score[test], every[test], features.members)
+    return row("mcspark, features", found, time.monotonic() - start)
 
 
 def _held_out(fit: StagesFit) -> float:
