@@ -17,7 +17,7 @@ CATEGORY_ROWS = 10.0
 ROWS_PER_SET = 100.0
 """Fewest rows by which two sets of categories that are tried differ."""
 
-MOST_IN_SET = 8
+MOST_IN_SET = 4
 """Most categories of the smaller side of a split: the more may be picked, the more noise is."""
 
 THRESHOLD_GAIN = 7.0

@@ -105,7 +105,7 @@ def test_monotone_holds_for_every_category():
 
 
 def test_trees_without_early_stopping_cells_and_missing_values_on_one_side_only():
-    score, label, codes, role = rows(5000, 6, 0.3, missing=0.0)
+    score, label, codes, role = rows(20_000, 6, 0.3, missing=0.0)
     late = np.where((role != Role.fit)[:, None] & (codes % 5 == 0), 0, codes)
     cells = cells_of(score, label, late, role)
     fit = fit_stages(cells, TreeSettings(learning_rate=0.5, max_trees=40, refit=True), DriverTrainer())
@@ -116,7 +116,7 @@ def test_trees_without_early_stopping_cells_and_missing_values_on_one_side_only(
 def test_columns_of_many_categories_count_for_less():
     rng = np.random.default_rng(1)
     drawn = np.sort(rng.normal(size=(2000, 70)), axis=1)
-    sums = np.cumsum(drawn[:, :8], axis=1) ** 2 / np.arange(1, 9) / (1 - np.arange(1, 9) / 70)
+    sums = np.cumsum(drawn[:, :4], axis=1) ** 2 / np.arange(1, 5) / (1 - np.arange(1, 5) / 70)
     assert gain_by_chance(70) == pytest.approx(sums.max(axis=1).mean(), rel=0.1)
     score, label, codes, role = rows(2000, 1, 0.1)
     cells = cells_of(score, label, codes, role).of_role(Role.fit)
