@@ -36,5 +36,6 @@ def configuration(overrides: Sequence[str] = ()) -> Config:
 def prepare(spark: SparkSession, config: Config) -> None:
     """Make the population, unless it is there already."""
     del config
-    if not Files(spark, FOLDER).exists(f"{FOLDER}/attributes/_SUCCESS"):
-        write_synthetic(spark, FOLDER)
+    files = Files(spark, FOLDER)
+    if not files.exists(f"{FOLDER}/attributes/_SUCCESS"):
+        write_synthetic(spark, files.qualify(FOLDER))

@@ -21,7 +21,7 @@ app = typer.Typer(
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     help="Multicalibrated scores for every group. Jobs run through spark-submit: --master, --conf KEY=VALUE "
-    "and --submit '...' go to it, everything else to the job.",
+    "and --submit '...' go to it, everything else to the job. --remote sc://HOST:PORT: over Spark Connect.",
 )
 
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -37,18 +37,25 @@ def _job_command(name: str) -> Callable[..., None]:
         submit: Annotated[
             str, typer.Option(help="Further options of spark-submit, quoted as one word.")
         ] = "",
+        remote: Annotated[
+            str | None,
+            typer.Option(help="A Spark elsewhere, sc://HOST:PORT, by Spark Connect."),
+        ] = None,
     ) -> None:
         inner = typer.main.get_command(jobs.app).commands[name]  # type: ignore[attr-defined]
         if "--help" in context.args:
             typer.echo(_SPARK_HELP)
         # Wrong options are told here, in a moment, and --help ends here; the job reads them again.
         inner.make_context(f"mcspark {name}", list(context.args))
-        with_exit_code(lambda: launch(name, context.args, SparkOptions(master, conf or (), submit)))
+        with_exit_code(lambda: launch(name, context.args, SparkOptions(master, conf or (), submit, remote)))
 
     return command
 
 
-_SPARK_HELP = "Of spark-submit: --master TEXT, --conf KEY=VALUE (repeatable), --submit 'OPTIONS'. Of the job:"
+_SPARK_HELP = (
+    "Of spark-submit: --master TEXT, --conf KEY=VALUE (repeatable), --submit 'OPTIONS'. Instead of it: "
+    "--remote sc://HOST:PORT. Of the job:"
+)
 
 
 def with_exit_code(action: Callable[[], None]) -> None:

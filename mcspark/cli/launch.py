@@ -1,4 +1,7 @@
-"""Starting ``spark-submit`` for a job: with a working Java, this Python, and memory if nobody set any."""
+"""Starting a job: by ``spark-submit`` with a working Java, this Python, and memory if nobody set any.
+
+Where another Spark is to do the work, over Spark Connect, this Python alone runs the job.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from mcspark.config.remote import REMOTE, remote_address
 from mcspark.errors import ConfigurationError
 
 SCRIPT = Path(__file__).parent / "submitted" / "job.py"
@@ -18,7 +22,7 @@ SCRIPT = Path(__file__).parent / "submitted" / "job.py"
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """What goes to ``spark-submit`` itself.
+    """What goes to ``spark-submit`` itself, or the Spark that is used instead.
 
     Parameters
     ----------
@@ -27,11 +31,14 @@ class SparkOptions:
         ``KEY=VALUE``.
     more : str
         Further options, as on its own command line.
+    remote : str, optional
+        Address of a Spark Connect server, ``sc://HOST:PORT``.
     """
 
     master: str | None = None
     conf: Sequence[str] = ()
     more: str = ""
+    remote: str | None = None
 
     def arguments(self) -> list[str]:
         """As arguments.
@@ -84,6 +91,8 @@ def command(
     ConfigurationError
         If there is no Java, no ``spark-submit``, or an option is wrong.
     """
+    if address := options.remote or remote_address(environ):
+        return _connected(job, arguments, options, {**environ, REMOTE: address})
     from mcspark.runtime.java import ensure_java  # noqa: PLC0415
     from mcspark.runtime.local import LOCAL_DEFAULTS, pyspark_home, spark_is_configured  # noqa: PLC0415
 
@@ -99,8 +108,19 @@ def command(
     return [submit, *defaults, *options.arguments(), str(SCRIPT), job, *arguments], environ
 
 
+def _connected(
+    job: str, arguments: Sequence[str], options: SparkOptions, environ: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    if own := [word for word in options.arguments() if word.startswith("-")]:
+        raise ConfigurationError(
+            f"{', '.join(sorted(set(own)))}: of spark-submit, which does not run where --remote or {REMOTE} "
+            "names a Spark; set it at the server, or leave the server out"
+        )
+    return [sys.executable, str(SCRIPT), job, *arguments], environ
+
+
 def launch(job: str, arguments: Sequence[str], options: SparkOptions) -> NoReturn:
-    """Become the ``spark-submit`` of the job: its output, its signals and its exit code are those of the job.
+    """Become what runs the job: its output, its signals and its exit code are those of the job.
 
     Raises
     ------

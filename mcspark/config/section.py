@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from mcspark.identifiers import check_column, check_path, check_table, check_written, folded
 
@@ -52,8 +53,19 @@ AsTuple = BeforeValidator(_as_tuple)
 
 Column = Annotated[str, AfterValidator(check_column)]
 Columns = Annotated[tuple[Column, ...], AsTuple, AfterValidator(_unique_columns)]
-Path = Annotated[str, AfterValidator(check_path)]
-Written = Annotated[str, AfterValidator(check_written)]
+
+
+def _in_folder(path: str, info: ValidationInfo) -> str:
+    folder = (info.context or {}).get(FOLDER)
+    return path if folder is None or _ABSOLUTE.match(path) else f"{folder}/{path}"
+
+
+FOLDER = "folder"
+"""Of the context of a validation: where paths begin that begin nowhere; they stay as they are without it."""
+
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
+Path = Annotated[str, AfterValidator(check_path), AfterValidator(_in_folder)]
+Written = Annotated[str, AfterValidator(check_written), AfterValidator(_in_folder)]
 """A path of what a job writes."""
 
 TableName = Annotated[str, AfterValidator(check_table)]

@@ -15,8 +15,10 @@ from mcspark.config.feature_clashes import feature_problems
 from mcspark.config.models import Config
 from mcspark.config.name_clashes import name_clashes
 from mcspark.config.problems import Place, Problem, problems_of, raise_problems
+from mcspark.config.remote import remote_address
 from mcspark.config.score_clashes import score_problems
 from mcspark.config.secrets import redact_uri
+from mcspark.config.section import FOLDER
 from mcspark.config.segment_clashes import segment_problems
 from mcspark.config.window_clashes import window_problems
 from mcspark.config.yaml_text import parse_yaml
@@ -75,7 +77,9 @@ def load_config(
             origins[assignment.place] = assignment.origin
     config: Config | None = None
     try:
-        config = Config.model_validate(plain)
+        # A Spark elsewhere works in another folder than this process.
+        context = {FOLDER: str(Path.cwd())} if remote_address(environ) else None
+        config = Config.model_validate(plain, context=context)
     except ValidationError as error:
         problems.extend(problems_of(error, Config))
     problems.extend(_missing(plain, needs, [problem.place for problem in problems]))

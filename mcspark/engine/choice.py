@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from mcspark.engine.classic.engine import Classic
 from mcspark.engine.interface import Engine
 
 __all__ = ["engine_of"]
@@ -13,6 +12,12 @@ __all__ = ["engine_of"]
 def engine_of(spark: SparkSession) -> Engine:
     """What the session can do beside DataFrames.
 
-    Every session has its driver in this process, so far. Another kind is told apart here, and nowhere else.
+    Kinds of sessions are told apart here, and nowhere else.
     """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        from mcspark.engine.connect.engine import Connect  # noqa: PLC0415  (grpc may not be installed)
+
+        return Connect(spark)
+    from mcspark.engine.classic.engine import Classic  # noqa: PLC0415  (py4j may not be)
+
     return Classic(spark)

@@ -5,8 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
+
+try:
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+except ImportError:  # a client of Spark Connect alone, in which nobody raises them
+
+    class Py4JError(Exception):  # type: ignore[no-redef]
+        """Of a JVM that is not there."""
+
+    Py4JJavaError = Py4JNetworkError = Py4JError
 
 SPARK_ERRORS: tuple[type[Exception], type[Exception]] = (Py4JJavaError, PySparkException)
 """Spark could not do what it was asked for."""
@@ -15,6 +23,17 @@ ENGINE_ERRORS: tuple[type[Exception], type[Exception]] = (Py4JError, PySparkExce
 """The same, or nobody is there any more who could be asked."""
 
 _DEEPEST = 25
+
+
+class StoreError(PySparkException):
+    """A file system that no JVM stands before has refused."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class FileNotFoundInStoreError(StoreError):
+    """There is no such file."""
 
 
 def is_gone(error: BaseException) -> bool:

@@ -78,8 +78,8 @@ class Store(Protocol):
     def below(self, folder: str) -> list[str]:
         """Full names of all files below a folder."""
 
-    def matching(self, pattern: str) -> list[str]:
-        """Full names of what matches a pattern with stars, brackets and braces."""
+    def matching(self, folder: str, pattern: str) -> list[str]:
+        """Full names of what matches a pattern with stars, such as ``*=*/x``, below a folder."""
 
     def make_folder(self, path: str) -> bool:
         """Make a folder and those above it, unless they are there; whether they are now."""
@@ -133,6 +133,10 @@ class Heap(Protocol):
 class Engine(Protocol):
     """A running session, as far as DataFrames do not show it."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the driver is another process, whose JVM cannot be spoken to."""
+
     def is_alive(self) -> bool:
         """Whether the session can still be asked for anything."""
 
@@ -143,7 +147,7 @@ class Engine(Protocol):
         """How many tasks a stage is given that nobody has said anything about: at least 1."""
 
     def executors(self) -> tuple[Executor, ...]:
-        """The live executors that run tasks, by id."""
+        """The live executors that run tasks, by id; of a remote session all of them as one."""
 
     def jobs_named(self, group: str, what: str, *, interrupts: bool = False) -> AbstractContextManager[None]:
         """Name the jobs that this thread starts within the block; names around the block hold again after it.

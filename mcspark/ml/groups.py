@@ -29,7 +29,7 @@ from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
 from mcspark.ml.features import all_categories
 from mcspark.ml.signatures import category_name, signature_weights
-from mcspark.runtime.columns import as_double, column
+from mcspark.runtime.columns import as_double, column, with_columns
 from mcspark.runtime.settings import setting
 
 if TYPE_CHECKING:
@@ -212,8 +212,9 @@ def _with_categories(frame: DataFrame, families: tuple[Family, ...]) -> DataFram
     floats = [name for name, kind in kinds.items() if _is_float(kind)]
     kept = {f"__given_{i}": column(name) for i, name in enumerate(floats)}
     as_written = {name: _as_written(column(name), kinds[name]) for name in floats}
-    frame = frame.withColumns(kept).withColumns(as_written).withColumns(categories)
-    return frame.withColumns(dict(zip(floats, map(column, kept), strict=True))).drop(*kept)
+    for columns in (kept, as_written, categories, dict(zip(floats, map(column, kept), strict=True))):
+        frame = with_columns(frame, columns)
+    return frame.drop(*kept)
 
 
 def _check_condition(frame: DataFrame, family: Family) -> None:

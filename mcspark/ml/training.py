@@ -52,7 +52,7 @@ class TreeTrainer:
         self._driver: driver_training.DriverTrainer | None = None
         self.search: Train | None = None
         """What grows candidates whose trees are not kept, if that is sooner: a Spark job costs seconds."""
-        lacking = None if engine == "lightgbm" else jars.lacking()
+        lacking = None if engine == "lightgbm" else jars.lacking(spark)
         if lacking is not None and engine == "synapseml":
             raise jars.MissingError(lacking)
         if lacking is not None or engine == "lightgbm":

@@ -226,7 +226,7 @@ def _measured(
 def _check_learner(run: Run) -> None:
     c = run.config.calibrator
     by_rows = c.method == "trees" and c.training == "rows"
-    if by_rows and (c.engine == "lightgbm" or jars.lacking() is not None):
+    if by_rows and (c.engine == "lightgbm" or jars.lacking(run.spark) is not None):
         check_cluster(run.spark)
 
 

@@ -47,7 +47,7 @@ from mcspark.ml.split import SPLIT, check_given_split, role
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.schemas import read_schemas
-from mcspark.runtime.columns import column
+from mcspark.runtime.columns import column, with_columns
 
 log = structlog.get_logger(__name__)
 
@@ -420,7 +420,7 @@ def _members_alone(
             lacks = column(UNMATCHED).bitwiseAND(sum(1 << t for t in owners)) != 0
             category = column(category_name(i))
             members[category_name(i)] = F.when(lacks, F.lit(0).cast("long")).otherwise(category)
-    return frame.withColumns(members)
+    return with_columns(frame, members)
 
 
 def _check_keys(config: Config, clean: DataFrame, attributes: Sequence[DataFrame]) -> tuple[int | None, ...]:

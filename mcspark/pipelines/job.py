@@ -13,6 +13,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from mcspark.config import Config, redact
+from mcspark.engine.choice import engine_of
 from mcspark.errors import GateError, McsparkError
 from mcspark.pipelines.input_state import input_state
 from mcspark.pipelines.record import failed_run
@@ -21,6 +22,7 @@ from mcspark.pipelines.tracking import check_tracking, track
 from mcspark.runtime.failures import explained, reason_of
 from mcspark.runtime.features import features_of
 from mcspark.runtime.preflight import check_executors, check_lightgbm
+from mcspark.runtime.remote import check_shared
 from mcspark.runtime.session import finish, spark_session
 
 log = structlog.get_logger(__name__)
@@ -123,6 +125,8 @@ class Attempt:
         """Do the work of a run; returns its summary."""
         self.run = run
         start = time.monotonic()
+        if engine_of(run.spark).is_remote:
+            check_shared(run.spark, _written_by_spark(run))
         run.inputs = input_state(run)
         summary = dict(body(run))
         track(run, summary)
@@ -166,6 +170,14 @@ class Attempt:
         print(json.dumps(line), flush=True)  # noqa: T201
         self.exit_code = code
         return line
+
+
+def _written_by_spark(run: Run) -> list[str]:
+    """Folders that Spark fills for this run, before they are looked at here."""
+    config = run.config
+    learns, writes = run.job == "calibrate", run.job in ("calibrate", "score", "audit")
+    places = [config.output if writes else None, *((config.model, config.cells) if learns else ())]
+    return [place.path for place in places if place is not None and place.path]
 
 
 def _record(run: Run, status: str, message: str, code: int) -> None:

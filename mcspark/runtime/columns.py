@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType
 
@@ -13,6 +15,11 @@ from mcspark.identifiers import quote_identifier
 def column(name: str) -> Column:
     """The column of exactly this name: dots, spaces and quotes are part of it."""
     return F.col(quote_identifier(name))
+
+
+def with_columns(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """The frame with these columns; there may be none of them, for which Spark Connect has no plan."""
+    return frame.withColumns(dict(columns)) if columns else frame
 
 
 def as_double(name: str, kind: DataType | None) -> Column:

@@ -10,7 +10,8 @@ from mcspark.errors import ConfigurationError, ContractError, McsparkError, Tran
 _LOST = re.compile(
     r"ExecutorLostFailure|FetchFailed|Failed to connect to|Connection refused|Connection reset|"
     r"executor .{1,100} exited|Slave lost|Worker lost|Heartbeat|TimeoutException|SocketTimeoutException|"
-    r"All masters are unresponsive|stopped SparkContext|SparkContext was shut down|BarrierJobSlotsNumber"
+    r"All masters are unresponsive|stopped SparkContext|SparkContext was shut down|BarrierJobSlotsNumber|"
+    r"StatusCode\.UNAVAILABLE|RETRIES_EXCEEDED|INVALID_HANDLE\.SESSION_"
 )
 _BARRIER = re.compile(
     r"Could not recover from a failed barrier ResultStage(?:.*finished unsuccessfully\.\n(?P<why>[^\n]*))?"

@@ -14,7 +14,6 @@ from mcspark.engine.choice import engine_of
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.causes import java_reason
-from mcspark.runtime.literal import escaped
 from mcspark.runtime.walk import local_entries
 
 __all__ = ["Files", "beside", "java_reason", "leaf", "parent"]
@@ -119,8 +118,8 @@ class Files:
         return [name[len(root) :].lstrip("/") for name in self._store.below(path)]
 
     def matching(self, folder: str, pattern: str) -> list[str]:
-        """Sorted full names of what matches a pattern of Hadoop's below a folder, such as ``*=*/x``."""
-        return sorted(self._store.matching(f"{escaped(folder.rstrip('/'))}/{pattern}"))
+        """Sorted full names of what matches a pattern below a folder, such as ``*=*/x``."""
+        return sorted(self._store.matching(folder, pattern))
 
     def make_folder(self, path: str) -> None:
         """Make the folder and its parents, unless there.

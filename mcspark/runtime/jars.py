@@ -20,6 +20,7 @@ from pathlib import Path
 import structlog
 from pyspark.sql import SparkSession
 
+from mcspark.engine.choice import engine_of
 from mcspark.engine.classic import class_path, jvm
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.errors import ConfigurationError
@@ -121,15 +122,17 @@ class MissingError(ConfigurationError):
         self.lacking = lacking
 
 
-def lacking() -> str | None:
+def lacking(spark: SparkSession) -> str | None:
     """What the driver lacks of SynapseML, and the ways to get it; None where it has all."""
+    if engine_of(spark).is_remote:
+        return "over Spark Connect nobody can call it: run the job with spark-submit"
     missing = class_path.missing_classes(CLASSES)
     if missing and not _is_pinned():
-        spark, scala, _ = jvm.platform()
+        build = jvm.platform()
         return (
-            f"its classes are not on the class path, and Maven Central has none for Spark {spark} with Scala "
-            f"{scala}: install mcspark[synapseml], and put its maker's jars for that Spark there, by --jars, "
-            "or by --packages and --repositories"
+            f"its classes are not on the class path, and Maven Central has none for Spark {build.spark} with "
+            f"Scala {build.scala}: install mcspark[synapseml], and put its maker's jars for that Spark "
+            "there, by --jars, or by --packages and --repositories"
         )
     if not _has_package():
         return "its Python package is not installed on the driver: install mcspark[synapseml]"
@@ -226,9 +229,9 @@ def add_lightgbm(spark: SparkSession, environ: Mapping[str, str] = os.environ) -
     ConfigurationError
         The folder that is to hold the jars lacks some, or they are altered.
     """
-    if (found := lacking()) is None:
+    if (found := lacking(spark)) is None:
         return
-    if not (_has_package() and _is_pinned()):
+    if engine_of(spark).is_remote or not (_has_package() and _is_pinned()):
         raise MissingError(found)
     folder = environ.get(FOLDER_VARIABLE)
     jars = checked_jars(Path(folder)) if folder else fetched_jars()

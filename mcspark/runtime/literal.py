@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 from pyspark.sql import DataFrameReader, SparkSession
-
-_PATTERN = re.compile(r"([\[\]{}*?\\])")
 
 
 def literal_reader(spark: SparkSession) -> DataFrameReader:
@@ -20,8 +16,3 @@ def literal_reader(spark: SparkSession) -> DataFrameReader:
         .option("ignoreCorruptFiles", "false")
         .option("ignoreMissingFiles", "false")
     )
-
-
-def escaped(path: str) -> str:
-    """The pattern of Hadoop's that matches this path alone."""
-    return _PATTERN.sub(r"\\\1", path)

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from pyspark.sql import SparkSession
 
+from mcspark.config.remote import remote_address
 from mcspark.config.secrets import JAVA_PATTERN
 from mcspark.engine.classic import jvm, workers
 from mcspark.engine.classic.store import respect_umask
@@ -24,6 +25,7 @@ from mcspark.runtime import formats, streams
 from mcspark.runtime.jars import add_lightgbm, offer_lightgbm
 from mcspark.runtime.java import ensure_java
 from mcspark.runtime.local import LOCAL_DEFAULTS, spark_is_configured
+from mcspark.runtime.remote import remote_session
 
 # Each of these changes results, not speed.
 CORRECTNESS = {
@@ -51,7 +53,7 @@ def spark_session(
     engine: str | None = None,
     features: Sequence[str] = (),
 ) -> SparkSession:
-    """The session of this process, made if there is none.
+    """The session of this process, made if there is none; over Spark Connect where that is wanted.
 
     Parameters
     ----------
@@ -71,6 +73,11 @@ def spark_session(
         No Java, or the jars cannot be had that must be there.
     """
     settings = {**CORRECTNESS, **(extra or {})}
+    if address := remote_address():
+        spark = remote_session(app_name, settings, address)
+        if engine in _ADDS:
+            _ADDS[engine](spark)  # says or refuses what cannot be had
+        return spark
     if not streams.submitted():
         ensure_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -135,8 +142,7 @@ def finish(spark: SparkSession | None, exit_code: int) -> NoReturn:
     sys.stderr.flush()
     if spark is None:
         raise SystemExit(exit_code)
-    # In cluster mode the master of the application ends the JVM, and takes an early exit for a failure.
-    ends_jvm = streams.submitted() and spark.conf.get("spark.submit.deployMode", "client") != "cluster"
+    ends_jvm = streams.submitted() and not remote_address() and not _in_cluster_mode(spark)
     is_stopped = _in_time(spark.stop)
     if is_stopped and not ends_jvm:
         raise SystemExit(exit_code)
@@ -146,6 +152,11 @@ def finish(spark: SparkSession | None, exit_code: int) -> NoReturn:
             _in_time(lambda: jvm.end(exit_code))
         _in_time(lambda: jvm.halt(exit_code))
     os._exit(exit_code)
+
+
+def _in_cluster_mode(spark: SparkSession) -> bool:
+    """Whether the master of the application ends the JVM, and takes an early exit for a failure."""
+    return spark.conf.get("spark.submit.deployMode", "client") == "cluster"
 
 
 def _in_time(action: Callable[[], object]) -> bool:

@@ -21,7 +21,7 @@ from mcspark.data.formats.csv_header import HEAD, header_of, refuse_other_header
 from mcspark.engine.choice import engine_of
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import folded
-from mcspark.runtime.columns import as_double, column
+from mcspark.runtime.columns import as_double, column, with_columns
 from mcspark.runtime.files import Files
 
 RAW = "__raw_line"
@@ -97,7 +97,7 @@ def read_csv(
     if guarded:
         frame = _stop_at(frame, any_of(line_faults(header, options).values())).drop(RAW)
     nulls = list(options.null_values)
-    return frame.withColumns({n: F.when(~column(n).isin(nulls), column(n)) for n in header if nulls})
+    return with_columns(frame, {n: F.when(~column(n).isin(nulls), column(n)) for n in header if nulls})
 
 
 def line_faults(header: Sequence[str], options: CsvText) -> dict[str, Column]:

@@ -14,6 +14,7 @@ from mcspark.data.formats.pointer import RUNS
 from mcspark.data.publishing.target import Target, described
 from mcspark.errors import ConfigurationError, ContractError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
+from mcspark.runtime.columns import with_columns
 from mcspark.runtime.files import Files
 from mcspark.runtime.literal import literal_reader
 
@@ -80,7 +81,7 @@ class LakeCommit:
         """Copy the rows in one commit, and count them in the new version."""
         spark = self._table.spark
         rows = literal_reader(spark).schema(self._schema).parquet(staging)
-        rows = rows.withColumns({key: F.lit(value) for key, value in (self._partition or {}).items()})
+        rows = with_columns(rows, {key: F.lit(value) for key, value in (self._partition or {}).items()})
         self._before = self._table.version()
         self._table.replace(rows, self._partition)
         self._done = True

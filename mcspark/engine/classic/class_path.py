@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from mcspark.engine.classic.jvm import running
+from mcspark.engine.errors import ENGINE_ERRORS
 
 
 def missing_classes(names: Sequence[str]) -> list[str]:
@@ -21,7 +21,7 @@ def missing_classes(names: Sequence[str]) -> list[str]:
 def _loads(loader: Any, name: str) -> bool:
     try:
         loader.loadClass(name)
-    except Py4JError:
+    except ENGINE_ERRORS:
         return False
     return True
 
@@ -52,7 +52,7 @@ def shared_with_all_threads(spark: SparkSession) -> Iterator[None]:
         for url in loader.getURLs():
             if str(url) not in known:
                 parent.addURL(url)
-    except Py4JError:
+    except ENGINE_ERRORS:
         jvm.java.lang.Thread.currentThread().setContextClassLoader(loader)
         for thread in jvm.java.lang.Thread.getAllStackTraces().keySet():
             if parent.equals(thread.getContextClassLoader()):
@@ -83,7 +83,7 @@ def resolver_output() -> Iterator[list[str]]:
     try:
         yield heard
     finally:
-        with suppress(Py4JError):
+        with suppress(*ENGINE_ERRORS):
             getattr(printer, "printStream_$eq")(before)
             heard.append(str(ours.toString()))
 
@@ -92,7 +92,7 @@ def _printer() -> Any:
     """Whose stream the resolver prints to, in Spark 3 or in Spark 4; None in one that prints elsewhere."""
     deploy = running().org.apache.spark.deploy
     for printer in (deploy.SparkSubmitUtils, deploy.SparkSubmit):
-        with suppress(Py4JError, TypeError):
+        with suppress(*ENGINE_ERRORS, TypeError):
             printer.printStream()
             return printer
     return None

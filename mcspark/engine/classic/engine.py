@@ -22,6 +22,8 @@ _NAMES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCa
 class Classic:
     """A session with a JVM (see :class:`mcspark.engine.interface.Engine`)."""
 
+    is_remote = False
+
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 

@@ -7,8 +7,12 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import pyspark
-from py4j.java_gateway import JavaClass, JavaPackage
-from pyspark import SparkConf, SparkContext
+
+try:
+    from py4j.java_gateway import JavaClass, JavaPackage
+    from pyspark import SparkConf, SparkContext
+except ImportError:  # a client of Spark Connect alone, in which nothing below is called
+    JavaClass = JavaPackage = SparkConf = SparkContext = object  # type: ignore[assignment,misc]
 
 
 def start(settings: Mapping[str, str] | None = None) -> None:

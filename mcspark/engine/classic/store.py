@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from mcspark.engine.classic.jvm import java_class
 
+_PATTERN = re.compile(r"([\[\]{}*?\\])")
 _UMASK = "fs.permissions.umask-mode"
 
 
@@ -72,8 +74,9 @@ class HadoopStore:
             names.append(str(found.next().getPath().toString()))
         return names
 
-    def matching(self, pattern: str) -> list[str]:
-        found = self._system.globStatus(self._path(pattern)) or []
+    def matching(self, folder: str, pattern: str) -> list[str]:
+        place = _PATTERN.sub(r"\\\1", folder.rstrip("/"))
+        found = self._system.globStatus(self._path(f"{place}/{pattern}")) or []
         return [str(status.getPath().toString()) for status in found]
 
     def make_folder(self, path: str) -> bool:

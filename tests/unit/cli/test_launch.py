@@ -59,3 +59,17 @@ def test_a_setting_without_a_value_is_told(conf):
 def test_open_quotes_are_told():
     with pytest.raises(ConfigurationError, match="check its quotes"):
         SparkOptions(more="--name 'x").arguments()
+
+
+def test_a_spark_elsewhere_needs_no_spark_submit_and_no_java():
+    options = SparkOptions(remote="sc://host:15002")
+    line, environ = command("score", ["--config", "my.yaml"], options, {"PATH": ""})
+    assert line == [sys.executable, str(SCRIPT), "score", "--config", "my.yaml"]
+    assert environ["SPARK_REMOTE"] == "sc://host:15002"
+    assert command("score", [], SparkOptions(), {"SPARK_REMOTE": "sc://two"})[0] == [*line[:3]]
+
+
+def test_options_of_spark_submit_have_no_place_elsewhere():
+    options = SparkOptions("local[2]", ["a=b"], "--name x", "sc://host")
+    with pytest.raises(ConfigurationError, match="--conf, --master, --name: of spark-submit"):
+        command("score", [], options, {})

@@ -1,0 +1,1 @@
+"""A session whose driver is somewhere else, spoken to by Spark Connect."""
