@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from mcspark.core.cells.groups import Category, FittedGroups
 from mcspark.core.cells.levels import IntArray
 from mcspark.ml.levels import int_array
+from mcspark.runtime.columns import with_columns
 
 _MOST_PLACES = 2048  # from the least category to the greatest
 
@@ -42,7 +43,7 @@ def with_signature(frame: DataFrame, groups: FittedGroups) -> DataFrame:
             continue
         code = F.coalesce(place_among(F.col(category_name(i)), family.categories), F.lit(0)).cast("long")
         words[place.word] = words[place.word].bitwiseOR(F.shiftleft(code, place.shift))
-    return frame.withColumns(dict(zip(word_names(groups), words, strict=True)))
+    return with_columns(frame, dict(zip(word_names(groups), words, strict=True)))
 
 
 def place_among(category: Column, categories: tuple[Category, ...]) -> Column:
