@@ -17,12 +17,13 @@ from mcspark.ml.groups import GroupSet
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.classes import losses_of, top_result
 from mcspark.pipelines.drift import change_since, earlier_metrics, too_far
-from mcspark.pipelines.inputs import Inputs, read_inputs
+from mcspark.pipelines.inputs import read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
 from mcspark.pipelines.publishing import finish_run, stage_metrics
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.reporting import claim_report
 from mcspark.pipelines.result import ScoreResult
+from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary, measured_summary
 from mcspark.report.metrics_table import MetricsTable, metrics_frame

@@ -31,7 +31,7 @@ from mcspark.ml.segment_fits import Segments
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.classes import choose, losses_of, published, top_result
 from mcspark.pipelines.gate import refusal, unmet, unmet_by_segment
-from mcspark.pipelines.inputs import CALIBRATED, Inputs, calibrated_rows, read_inputs
+from mcspark.pipelines.inputs import read_inputs
 from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
 from mcspark.pipelines.partitions import Partitions
 from mcspark.pipelines.publishing import (
@@ -45,6 +45,7 @@ from mcspark.pipelines.publishing import (
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.refused import keep_refused
 from mcspark.pipelines.result import Calibration, ScoreResult
+from mcspark.pipelines.rows import CALIBRATED, Inputs, calibrated_rows
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.segments import (
     SegmentResult,

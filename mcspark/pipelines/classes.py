@@ -19,9 +19,9 @@ from mcspark.data.rows.contract import class_of
 from mcspark.ml.cells import ScoredColumns, make_cells
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.inputs import Inputs, calibrated_rows
 from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
 from mcspark.pipelines.result import Losses, ScoreResult, Vector
+from mcspark.pipelines.rows import Inputs, calibrated_rows
 from mcspark.pipelines.run import Run
 from mcspark.runtime.columns import column
 

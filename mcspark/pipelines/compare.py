@@ -27,8 +27,9 @@ from mcspark.ml.training import TreeTrainer
 from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, workers
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.comparison_page import figure, html, leads, markdown, summary_table
-from mcspark.pipelines.inputs import Inputs, read_inputs
+from mcspark.pipelines.inputs import read_inputs
 from mcspark.pipelines.record import stage_manifest
+from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column

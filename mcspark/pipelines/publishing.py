@@ -27,10 +27,10 @@ from mcspark.data.publishing.sink import Publication, Target
 from mcspark.data.publishing.target import described
 from mcspark.errors import ConfigurationError
 from mcspark.ml.score_models import ScoreModels
-from mcspark.pipelines.inputs import Inputs, output_columns
 from mcspark.pipelines.record import stage_manifest
 from mcspark.pipelines.reporting import claim_report, stage_report
 from mcspark.pipelines.result import Calibration, ScoreResult
+from mcspark.pipelines.rows import Inputs, output_columns
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.segments import segment_rows
 from mcspark.pipelines.summary import empty_summary

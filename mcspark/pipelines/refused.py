@@ -8,7 +8,6 @@ from mcspark.config.clashes import REFUSED, refused_place
 from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
 from mcspark.errors import McsparkError
-from mcspark.pipelines.inputs import Inputs, calibrated_rows
 from mcspark.pipelines.publishing import (
     claim,
     finish_run,
@@ -18,6 +17,7 @@ from mcspark.pipelines.publishing import (
 )
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.result import Calibration
+from mcspark.pipelines.rows import Inputs, calibrated_rows
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import calibrated_summary
 

@@ -11,7 +11,7 @@ from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError
 from mcspark.ml.groups import unseen_categories, with_categories
-from mcspark.pipelines.inputs import Inputs, calibrated_rows, read_inputs
+from mcspark.pipelines.inputs import read_inputs
 from mcspark.pipelines.publishing import (
     claim,
     finish_run,
@@ -19,6 +19,7 @@ from mcspark.pipelines.publishing import (
     stage_tables,
 )
 from mcspark.pipelines.record import target_of
+from mcspark.pipelines.rows import Inputs, calibrated_rows
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.stored import stored_models
 from mcspark.pipelines.summary import scored_summary

@@ -26,8 +26,8 @@ from mcspark.ml.segment_cells import Placing, SegmentCells
 from mcspark.ml.segment_fits import SegmentFit, Segments
 from mcspark.ml.side_by_side import side_by_side
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.inputs import Inputs
 from mcspark.pipelines.measuring import measuring_bins
+from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
 
 log = structlog.get_logger(__name__)

@@ -13,8 +13,8 @@ from mcspark.core.training.recipe import Recipe
 from mcspark.core.training.rounds import Saturation
 from mcspark.data.tables import where
 from mcspark.ml.multicalibrator import MulticalibratorModel
-from mcspark.pipelines.inputs import Inputs
 from mcspark.pipelines.result import Calibration, Losses, ScoreResult
+from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
 
 

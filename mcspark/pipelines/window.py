@@ -32,8 +32,9 @@ from mcspark.ml.learning import learning_bins
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.input_state import table_states
-from mcspark.pipelines.inputs import Inputs, read_inputs
+from mcspark.pipelines.inputs import read_inputs
 from mcspark.pipelines.partitions import Partitions
+from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column
