@@ -66,4 +66,4 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def _master(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.master"))
+    return str(spark.conf.get("spark.master", "a Spark elsewhere"))

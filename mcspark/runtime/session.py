@@ -75,6 +75,7 @@ def spark_session(
     settings = {**CORRECTNESS, **(extra or {})}
     if address := remote_address():
         spark = remote_session(app_name, settings, address)
+        hide_secrets(spark)
         if engine in _ADDS:
             _ADDS[engine](spark)  # says or refuses what cannot be had
         return spark

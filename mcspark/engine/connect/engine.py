@@ -46,7 +46,7 @@ class Connect:
         return _cores[self._spark]
 
     def executors(self) -> tuple[Executor, ...]:
-        return (Executor("all", str(self._spark.conf.get("spark.master")), self.cores(), self.cores()),)
+        return (Executor("all", "", self.cores(), self.cores()),)
 
     @contextmanager
     def jobs_named(self, group: str, what: str, *, interrupts: bool = False) -> Iterator[None]:
