@@ -24,6 +24,7 @@ from mcspark.data.publishing.sink import Publication
 from mcspark.ml import trees
 from mcspark.pipelines import job as jobs
 from mcspark.pipelines import score
+from mcspark.pipelines.rows import CALIBRATED
 from mcspark.runtime.files import Files
 
 
@@ -124,9 +125,9 @@ ENDLESS = 60_000
 
 def lose_executor_while_writing() -> None:
     """An executor dies over slow rows; one task of another fails at its first attempt."""
-    with_calibrated = score.with_calibrated
+    calibrated_rows = score.calibrated_rows
 
-    def slow(frame: Any, *arguments: Any) -> Any:
+    def slow(*arguments: Any, **options: Any) -> Any:
         from pyspark import TaskContext
         from pyspark.sql import functions as F
 
@@ -138,13 +139,12 @@ def lose_executor_while_writing() -> None:
             time.sleep(0.002)
             return value
 
-        scored = with_calibrated(frame, *arguments)
-        name = arguments[-1]
-        place = F.pmod(F.xxhash64(*frame.columns), F.lit(500))
+        scored = calibrated_rows(*arguments, **options)
+        place = F.pmod(F.xxhash64(*scored.columns), F.lit(500))
         threading.Thread(target=kill_busy_executor, args=(1.0, TOLD), daemon=True).start()
-        return scored.withColumn(name, hesitate(F.col(name), place))
+        return scored.withColumn(CALIBRATED, hesitate(F.col(CALIBRATED), place))
 
-    score.with_calibrated = slow  # type: ignore[attr-defined]
+    score.calibrated_rows = slow  # type: ignore[attr-defined]
 
 
 def lose_executor_while_training() -> None:

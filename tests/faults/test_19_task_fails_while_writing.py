@@ -19,14 +19,14 @@ from .conftest import leavings
 @pytest.fixture
 def failing(monkeypatch):
     """The write fails at one key, always."""
-    with_calibrated = score.with_calibrated
+    calibrated_rows = score.calibrated_rows
 
-    def fails(frame, *arguments):
-        done = with_calibrated(frame, *arguments)
+    def fails(*arguments, **options):
+        done = calibrated_rows(*arguments, **options)
         broken = F.expr("if(house = '000050', raise_error('on purpose'), __calibrated)").cast("double")
         return done.withColumn("__calibrated", broken)
 
-    monkeypatch.setattr(score, "with_calibrated", fails)
+    monkeypatch.setattr(score, "calibrated_rows", fails)
 
 
 def test_the_old_partition_stands_and_the_staging_is_gone(world, failing):
