@@ -15,8 +15,8 @@ from pyspark.sql import functions as sf
 
 from mcspark.acs.columns import COLUMNS, KEY, Kind, PersonColumn, disagreements, locate
 from mcspark.engine.errors import SPARK_ERRORS
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, ContractError
-from mcspark.runtime.literal import literal_reader
 
 _FAULT = "__fault"
 _INTEGER_TEXT = r"^\s*[+-]?\d{1,18}\s*$"

@@ -22,8 +22,8 @@ from mcspark.acs.columns import (
 from mcspark.acs.persons import read_persons
 from mcspark.acs.publish import publish
 from mcspark.acs.tasks import Task, task_named
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, ContractError
-from mcspark.runtime.literal import literal_reader
 
 log = structlog.get_logger(__name__)
 

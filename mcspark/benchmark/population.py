@@ -14,8 +14,8 @@ from mcspark.acs.columns import GROUPS, KEY, WEIGHT
 from mcspark.acs.prepare import prepare
 from mcspark.acs.synthetic import write_synthetic
 from mcspark.config import Config, load_config
+from mcspark.engine.literal import literal_reader
 from mcspark.runtime.files import Files
-from mcspark.runtime.literal import literal_reader
 
 TASK = "income_class"
 

@@ -14,6 +14,7 @@ from mcspark.acs.columns import KEY
 from mcspark.benchmark.population import ATTRIBUTES, Population
 from mcspark.config import Config
 from mcspark.core.metrics.metrics import Metrics
+from mcspark.engine.literal import literal_reader
 from mcspark.ml.cells import FixedPoint, make_cells
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.working import WORKING
@@ -22,7 +23,6 @@ from mcspark.pipelines.calibrate import calibrate
 from mcspark.pipelines.measuring import measured, measuring_bins
 from mcspark.pipelines.run import Run, new_run_id
 from mcspark.pipelines.score import score
-from mcspark.runtime.literal import literal_reader
 
 Job = Callable[[Run], Mapping[str, Any]]
 

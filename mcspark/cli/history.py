@@ -14,6 +14,7 @@ import pandas as pd
 from mcspark.cli.files import local_place, written_aside
 from mcspark.cli.left import frame_in, text_in
 from mcspark.cli.text import text_table
+from mcspark.config.clashes import metrics_table
 from mcspark.data.leases.manifest_form import MAX_BYTES, parse_manifest
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.report.facts import count, number
@@ -128,7 +129,7 @@ def _roots(place: Path, file: Path) -> list[Path]:
 def _metrics(run: PastRun, roots: Sequence[Path]) -> MetricsTable | None:
     """Its metrics: beside the output, wherever that has been moved to, or else where the manifest says."""
     leaf = f"run_id={run.run_id}"
-    table_of = "metrics" if run.score is None else "metrics_by_score"
+    table_of = metrics_table(by_score=run.score is not None)
     places = [root.with_name(f"{root.name}_{table_of}") / leaf for root in roots if root.name]
     told = run.at("paths", "metrics")
     if isinstance(told, str) and told.rstrip("/").endswith(leaf):

@@ -15,8 +15,8 @@ from mcspark.core.cells.groups import Family
 from mcspark.core.cells.readable import readable_names
 from mcspark.core.metrics.lead import ERROR_NAMES
 from mcspark.core.model.stages import Stages
-from mcspark.core.saved import saved_model, segment_file
-from mcspark.core.saved_scores import SavedScores, of_several, score_folder
+from mcspark.core.saved import of_several, saved_model, segment_file
+from mcspark.core.saved_scores import SavedScores, score_folder
 from mcspark.core.segments import SegmentTable
 from mcspark.errors import ContractError
 from mcspark.ml.curves import curves_frame, pairs_frame

@@ -35,6 +35,11 @@ def refused_place(path: str) -> str:
     return f"{stem}_{REFUSED}{'.html' if path.endswith('.html') else ''}"
 
 
+def metrics_table(*, by_score: bool) -> str:
+    """What follows the name of an output in that of its metrics; several scores have a table of their own."""
+    return "metrics_by_score" if by_score else "metrics"
+
+
 def page_of_score(page: str, number: int) -> str:
     """Where the report of one of several scores lies: names of columns make no names of files."""
     return f"{page.removesuffix('.html')}_{number:04d}.html"
@@ -82,7 +87,7 @@ def _added_twice(scored: ScoredTable) -> list[Problem]:
     """Columns that stand in the scored table, and that the output adds."""
     added = [folded(name) for name in (*scored.added, *ADDED_COLUMNS[1:])]
     what = "is a column that the output adds; rename it in the scored table"
-    place = ("scored", "scores" if scored.scores else "classes" if scored.classes else "score")
+    place = ("scored", scored.scores_key)
     problems = [Problem(place, what, name) for name in scored.all_scores if folded(name) in added]
     if not scored.several:
         return problems  # its name is kept from all others
@@ -100,7 +105,7 @@ def _written(config: Config, *, adds_scores: bool) -> list[_Writes]:
     if config.output is not None and config.output.path:
         path = config.output.path.rstrip("/")
         kinds = ("", "_candidate", f"_{REFUSED}") if adds_scores else ("",)
-        metrics = "_metrics_by_score" if config.scored.several else "_metrics"
+        metrics = f"_{metrics_table(by_score=config.scored.several)}"
         tables = ("", "_rejected", metrics, *_segments(config)) if adds_scores else ("", metrics)
         found.append(_Writes(("output", "path"), [f"{path}{k}{t}" for k in kinds for t in tables]))
     if config.model is not None:

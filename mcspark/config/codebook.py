@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from mcspark.config.section import Section
+from mcspark.config.section import KeysAsText, Section
 from mcspark.config.yaml_text import parse_yaml
 
 SHIPPED = ("acs",)
@@ -29,15 +29,8 @@ def _check_labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
-def _text_keys(labels: Any) -> Any:
-    """Codes of Python are whole numbers as often as text; those of YAML come as text."""
-    if isinstance(labels, dict):
-        return {str(k) if type(k) is int else k: v for k, v in labels.items()}
-    return labels
-
-
 Words = Annotated[str, AfterValidator(_check_words)]
-Labels = Annotated[dict[str, Words], BeforeValidator(_text_keys), AfterValidator(_check_labels)]
+Labels = Annotated[dict[str, Words], KeysAsText, AfterValidator(_check_labels)]
 
 
 class Entry(Section):

@@ -9,11 +9,13 @@ from mcspark.config.problems import Problem
 from mcspark.identifiers import folded
 
 
-def feature_problems(config: Config) -> Iterator[Problem]:
-    """What does not go together of ``features`` and the other sections."""
+def feature_problems(config: Config, *, compares: bool = False) -> Iterator[Problem]:
+    """What does not go with ``features``: of the other sections, or that the job ``compares`` methods."""
     features, calibrator, scored = config.features, config.calibrator, config.scored
     if features is None:
         return
+    if compares:
+        yield Problem(("features",), "a comparison does not learn from columns yet; leave the section out")
     if calibrator.method != "trees":
         what = "does not learn from columns, trees alone do; write trees, or leave the section features out"
         yield Problem(("calibrator", "method"), what, calibrator.method)
@@ -29,14 +31,11 @@ def feature_problems(config: Config) -> Iterator[Problem]:
             yield Problem(("features",), what)
     if scored.several:
         what = "does not go with features yet; name one score by score, or leave features out"
-        yield Problem(("scored", "classes" if scored.classes else "scores"), what)
+        yield Problem(("scored", scored.scores_key), what)
     roles = {folded(name): "is part of the key" for name in scored.key}
-    roles |= {folded(name): f"is the {role}" for role, name in _roles(config).items() if name}
+    roles |= {folded(scored.score): "is the score"}
+    roles |= {folded(scored.label): "is the label"} if scored.label else {}
     for i, feature in enumerate(features.columns):
         if role := roles.get(folded(feature.column)):
             what = f"{role}; name a column that is known of every row to score, and says what it is like"
             yield Problem(("features", "columns", str(i), "column"), what, feature.column)
-
-
-def _roles(config: Config) -> dict[str, str | None]:
-    return {"score": config.scored.score, "label": config.scored.label}

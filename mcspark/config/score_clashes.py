@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from mcspark.config.models import Config
 from mcspark.config.problems import Place, Problem
-from mcspark.config.tables import ScoredTable
 
 
 def score_problems(config: Config, *, compares: bool = False) -> Iterator[Problem]:
@@ -20,10 +19,10 @@ def score_problems(config: Config, *, compares: bool = False) -> Iterator[Proble
     """
     for i, task in enumerate(config.compare.tasks):
         if task.scored.several:
-            yield Problem(("compare", "tasks", str(i), *_place(task.scored)), _ONE_TASK)
+            yield Problem(("compare", "tasks", str(i), "scored", task.scored.scores_key), _ONE_TASK)
     if not config.scored.several:
         return
-    place = _place(config.scored)
+    place: Place = ("scored", config.scored.scores_key)
     if compares:
         yield Problem(place, _ONE_TASK)
     others = {
@@ -36,10 +35,6 @@ def score_problems(config: Config, *, compares: bool = False) -> Iterator[Proble
         if given:
             what = f"does not go with {name} yet; name one score by score, or leave {name} out"
             yield Problem(place, what)
-
-
-def _place(scored: ScoredTable) -> Place:
-    return ("scored", "scores" if scored.classes is None else "classes")
 
 
 _ONE_TASK = "does not go with a comparison, which is of one score; name it by score, one task each"

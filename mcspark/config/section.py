@@ -51,6 +51,16 @@ def _unique_columns(names: tuple[str, ...]) -> tuple[str, ...]:
 AsTuple = BeforeValidator(_as_tuple)
 """A YAML list for a tuple."""
 
+
+def _keys_as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k) if type(k) is int else k: v for k, v in value.items()}
+    return value
+
+
+KeysAsText = BeforeValidator(_keys_as_text)
+"""Codes and classes of Python are whole numbers as often as text; those of YAML come as text."""
+
 Column = Annotated[str, AfterValidator(check_column)]
 Columns = Annotated[tuple[Column, ...], AsTuple, AfterValidator(_unique_columns)]
 

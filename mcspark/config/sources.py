@@ -87,8 +87,9 @@ def load_config(
         problems.extend(name_clashes(config))
         problems.extend(window_problems(config))
         problems.extend(segment_problems(config))
-        problems.extend(score_problems(config, compares="compare.output" in needs))
-        problems.extend(feature_problems(config))
+        compares = "compare.output" in needs
+        problems.extend(score_problems(config, compares=compares))
+        problems.extend(feature_problems(config, compares=compares))
         if "output" in needs:
             problems.extend(clashes(config, adds_scores="model" in needs, file=path))
     told = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from mcspark.config.csv_text import CsvText
-from mcspark.config.section import Column, Columns, Path, Section, TableName, Written, repeated
+from mcspark.config.section import Column, Columns, KeysAsText, Path, Section, TableName, Written, repeated
 from mcspark.identifiers import MAX_NAME, check_identifier, check_partition_value, folded
 
 CALIBRATED_PREFIX = "calibrated_"
@@ -116,13 +116,6 @@ class Source(Location):
         return data
 
 
-def _keys_as_text(value: Any) -> Any:
-    # A whole number is one class whether it is written as text or not.
-    return (
-        {str(k) if type(k) is int else k: v for k, v in value.items()} if isinstance(value, dict) else value
-    )
-
-
 class Dedupe(Section):
     """How to mend repeated keys instead of refusing them."""
 
@@ -140,7 +133,7 @@ class ScoredTable(Partitioned, Source):
         description="Several models' scores, in place of score: each has a calibrator of its own, and in the "
         "output a column calibrated_<score>. A row needs all of them.",
     )
-    classes: Annotated[dict[str, Column], BeforeValidator(_keys_as_text)] | None = Field(
+    classes: Annotated[dict[str, Column], KeysAsText] | None = Field(
         None,
         description="Of each class, as the label names it, the column of its score, in place of score: the "
         "scores are calibrated class by class and projected to sum to 1, as calibrated_<score>.",
@@ -202,9 +195,14 @@ class ScoredTable(Partitioned, Source):
         return self.scores or tuple((self.classes or {}).values()) or (self.score,)
 
     @property
+    def scores_key(self) -> Literal["score", "scores", "classes"]:
+        """The key that names the scores."""
+        return "scores" if self.scores is not None else "classes" if self.classes is not None else "score"
+
+    @property
     def several(self) -> bool:
         """Whether scores are named as several, or as those of classes."""
-        return self.scores is not None or self.classes is not None
+        return self.scores_key != "score"
 
     @property
     def added(self) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ def _saved_model(plain: Any) -> SavedModel:
     found = plain.get("schema_version")
     if found != SCHEMA_VERSION or isinstance(found, bool):
         raise ValueError(f"its schema version is {found!r}; this program reads version {SCHEMA_VERSION}")
-    if "scores" in plain and "calibrator" not in plain:
+    if of_several(plain):
         raise ValueError(
             "it is of several scores, each of which has a model of its own in a folder below, scores/0000 "
             "and so on: name one of these, or list the scores by scored.scores"
@@ -187,6 +187,11 @@ def _segments(plain: Any) -> tuple[SegmentTable | None, tuple[str, ...]]:
     if len(digests) != len(table):
         raise ValueError(f"it has {len(table)} segments and {len(digests)} checksums of them")
     return table, tuple(digests)
+
+
+def of_several(plain: Any) -> bool:
+    """Whether it claims to be the file of several scores, see :mod:`mcspark.core.saved_scores`."""
+    return isinstance(plain, dict) and "scores" in plain and "calibrator" not in plain
 
 
 def _check_conditions(groups: FittedGroups) -> None:

@@ -93,8 +93,3 @@ def _classes(plain: Any, scores: Mapping[str, str]) -> tuple[Mapping[str, str] |
     if len(found) < 2 or sorted(map(str, found.values())) != sorted(scores):
         raise ValueError("its classes are not those of its scores")
     return found, projected
-
-
-def of_several(plain: Any) -> bool:
-    """Whether it claims to be of several scores."""
-    return isinstance(plain, dict) and "scores" in plain and "calibrator" not in plain

@@ -19,10 +19,10 @@ from mcspark.data.leases.lease import SHARED_WAIT, Lease
 from mcspark.data.leases.ownership import refuse_others_folder
 from mcspark.data.publishing.sink import Publication
 from mcspark.engine.errors import SPARK_ERRORS
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import McsparkError
 from mcspark.runtime.blocks import SCHEMA
 from mcspark.runtime.files import Files, java_reason
-from mcspark.runtime.literal import literal_reader
 
 log = structlog.get_logger(__name__)
 

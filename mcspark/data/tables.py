@@ -22,11 +22,11 @@ from mcspark.data.formats.listing import list_table, refuse_lake
 from mcspark.data.formats.names import close_to, twins
 from mcspark.data.formats.pointer import pointed_folders
 from mcspark.engine.errors import SPARK_ERRORS
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import quote_table
 from mcspark.runtime.columns import column, tried_text
 from mcspark.runtime.files import Files, java_reason, leaf, parent
-from mcspark.runtime.literal import literal_reader
 from mcspark.runtime.settings import setting
 
 log = structlog.get_logger(__name__)

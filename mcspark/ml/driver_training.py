@@ -114,8 +114,7 @@ def _data(lightgbm: Any, table: TrainingTable, rows: Any, parameters: Any, refer
     categorical: Any = "auto"
     if known is not None:
         categorical = [i for i, ordered in enumerate(known.ordered, start=1) if not ordered]
-    others = (table.membership if known is None else known.values)[table.signature[rows]]
-    features = np.column_stack([table.place[rows], others]).astype(np.float32)
+    features = np.column_stack([table.place[rows], table.shown[table.signature[rows]]]).astype(np.float32)
     return lightgbm.Dataset(
         features, table.target[rows], weight=table.weight[rows],
         init_score=None if table.offset is None else table.offset[rows],

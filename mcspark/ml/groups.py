@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -253,8 +253,13 @@ def unseen_categories(frame: DataFrame, groups: FittedGroups) -> dict[str, int]:
         return {}
     row = frame.agg(*counts).first()
     assert row is not None
+    return most_by_column(names, row)
+
+
+def most_by_column(names: Sequence[str], rows: Iterable[int]) -> dict[str, int]:
+    """Counts above 0 by attribute column, from those by family; of several cuts of a column the most."""
     found: dict[str, int] = {}
-    for name, n in zip(names, row, strict=True):
+    for name, n in zip(names, rows, strict=True):
         if n:
             found[name] = max(int(n), found.get(name, 0))
     return found

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from mcspark.core.saved import MAX_BYTES
-from mcspark.core.saved_scores import SavedScores, of_several, score_folder
+from mcspark.core.saved import MAX_BYTES, of_several
+from mcspark.core.saved_scores import SavedScores, score_folder
 from mcspark.errors import ContractError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.persistence import own_version

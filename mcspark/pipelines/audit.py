@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from mcspark.core.cells.cells import Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.data.publishing.sink import Publication, Target
@@ -27,7 +25,6 @@ from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
 from mcspark.pipelines.summary import empty_summary, measured_summary
 from mcspark.report.metrics_table import MetricsTable, metrics_frame
-from mcspark.runtime.columns import column
 
 
 def audit(run: Run) -> dict[str, Any]:
@@ -50,7 +47,7 @@ def audit(run: Run) -> dict[str, Any]:
             results.append(result)
         test = None
         if run.config.scored.classes is not None:
-            held_out = kept.accepted.where(column(str(WORKING.split)) == F.lit(Role.test.name))
+            held_out = kept.of_role(Role.test).accepted
             results.append(top_result(run, kept, held_out, groups, calibrated=False))
             test = losses_of(kept, held_out, projected=None)
     with Publication(run.spark, run.run_id) as publication:

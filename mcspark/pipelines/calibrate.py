@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from mcspark.config import Config
 from mcspark.core.baselines.method import calibrated_cells
@@ -60,7 +59,6 @@ from mcspark.pipelines.summary import calibrated_summary
 from mcspark.pipelines.window import Learning, Window
 from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime import jars
-from mcspark.runtime.columns import column
 
 
 def engine(config: Config) -> str | None:
@@ -268,6 +266,4 @@ def _cells_after(run: Run, inputs: Inputs, scored: DataFrame, model: Multicalibr
 def _scored_test(
     inputs: Inputs, models: Sequence[MulticalibratorModel], *, projected: bool = False
 ) -> DataFrame:
-    is_test = column(str(WORKING.split)) == F.lit(Role.test.name)
-    test = replace(inputs, frame=inputs.frame.where(is_test))
-    return calibrated_rows(test, models, projected=projected)
+    return calibrated_rows(inputs.of_role(Role.test), models, projected=projected)

@@ -37,8 +37,7 @@ _LOSS_BITS = 6
 
 def choose(run: Run, inputs: Inputs, models: Sequence[MulticalibratorModel]) -> Vector:
     """Keep the calibrators if the projected vector loses less on the rows that stopped the trees."""
-    role = column(str(WORKING.split)) == F.lit(Role.early_stopping.name)
-    stopping = replace(inputs, frame=inputs.frame.where(role))
+    stopping = inputs.of_role(Role.early_stopping)
     with run.stage("classes", "compare the projected scores of the classes with those that came in"):
         losses = losses_of(inputs, calibrated_rows(stopping, models, projected=True), projected=True)
     better = losses.before is not None and losses.after is not None and losses.after < losses.before

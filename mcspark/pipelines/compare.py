@@ -17,7 +17,7 @@ from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins, base_levels
 from mcspark.core.training.sweep import BUCKETS, METHODS, PAPER_GRIDS, Sweep
 from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication, Target
-from mcspark.errors import ConfigurationError, ContractError
+from mcspark.errors import ContractError
 from mcspark.ml import driver_training
 from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
 from mcspark.ml.groups import GroupSet
@@ -63,10 +63,6 @@ def compare(run: Run) -> dict[str, Any]:
     Finished trials are kept in a hidden folder beside the output, so a job that was interrupted goes on.
     """
     output: CompareOutput = required(run.config.compare.output, "compare.output")
-    if run.config.features is not None:
-        raise ConfigurationError(
-            "features: a comparison does not learn from columns yet; leave the section out"
-        )
     files = Files(run.spark, output.path)
     kept = _Folder(files, beside(files.qualify(output.path), f".{leaf(output.path)}.trials"))
     trees = _engine(run)

@@ -18,12 +18,12 @@ from mcspark.data.formats.lake import PROVIDERS, by_path
 from mcspark.data.leases.lease import settled
 from mcspark.data.leases.manifest import read_manifest
 from mcspark.data.tables import unreadable_is_refused
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import ContractError
 from mcspark.identifiers import check_run_id, quote_table
 from mcspark.report.metrics_table import BEFORE, MetricsTable, of_score
 from mcspark.runtime.columns import column
 from mcspark.runtime.files import Files
-from mcspark.runtime.literal import literal_reader
 from mcspark.runtime.untrusted import read_json
 
 _KOLMOGOROV = 1.358

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from mcspark.config import redact
+from mcspark.config.clashes import metrics_table
 from mcspark.core.saved import RUN_FILE
 from mcspark.core.saved_scores import score_folder
 from mcspark.data.leases.lease import Lease
@@ -112,7 +113,7 @@ def _qualified(run: Run, path: str) -> str:
 
 
 def _metrics_name(run: Run) -> str:
-    return "metrics_by_score" if run.config.scored.several else "metrics"
+    return metrics_table(by_score=run.config.scored.several)
 
 
 def stage_tables(

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config import AttributeTable, ScoredTable
+from mcspark.core.cells.cells import Role
 from mcspark.data.rows.contract import (
     FAULTS,
     class_of,
@@ -27,6 +28,7 @@ from mcspark.data.rows.join import (
 )
 from mcspark.data.rows.row_report import RowReport, refuse_rejected
 from mcspark.ml.cells import FixedPoint
+from mcspark.ml.groups import most_by_column
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import Scored, with_each_calibrated
 from mcspark.ml.split import SPLIT
@@ -145,11 +147,7 @@ class Inputs:
         """
         if self._counted is None:
             return None
-        found: dict[str, int] = {}
-        for (name, _, _), rows in zip(self.families, self._counted[1], strict=True):
-            if rows:
-                found[name] = max(rows, found.get(name, 0))
-        return found
+        return most_by_column([name for name, _, _ in self.families], self._counted[1])
 
     @cached_property
     def scale(self) -> FixedPoint:
@@ -237,6 +235,10 @@ class Inputs:
     def scores(self) -> tuple[WorkingScore, ...]:
         """The scores by their columns."""
         return working_scores(self.scored)
+
+    def of_role(self, role: Role) -> Inputs:
+        """The rows of one part of the split."""
+        return replace(self, frame=self.frame.where(column(str(WORKING.split)) == F.lit(role.name)))
 
     def by_score(self) -> tuple[Inputs, ...]:
         """The same rows with each score by itself, as if there were no other.

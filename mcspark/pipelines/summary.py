@@ -54,9 +54,14 @@ def _classes(inputs: Inputs, calibration: Calibration) -> dict[str, Any]:
     vector, test = calibration.vector, calibration.test
     if vector is None or test is None:
         return {}
-    losses = {"early_stopping": asdict(vector.stopping), "test": asdict(test)}
-    classes = {"scores": dict(inputs.scored.classes or {}), "projected": vector.projected, "log_loss": losses}
-    return {"classes": classes}
+    losses = {"early_stopping": vector.stopping, "test": test}
+    return _losses(inputs, losses, projected=vector.projected)
+
+
+def _losses(inputs: Inputs, losses: Mapping[str, Losses], **told: bool) -> dict[str, Any]:
+    """The log losses of the classes' scores, and what else is told of them together."""
+    found = {part: asdict(loss) for part, loss in losses.items()}
+    return {"classes": {"scores": dict(inputs.scored.classes or {}), **told, "log_loss": found}}
 
 
 def _metrics(result: ScoreResult) -> dict[str, Any]:
@@ -86,7 +91,7 @@ def _by_score(
 
 def _calibrated(result: ScoreResult) -> dict[str, Any]:
     """What is of one score alone."""
-    model, before, after = result.fitted, result.metrics["before"], result.metrics["after"]
+    model = result.fitted
     fit = model.summary
     assert fit is not None and fit.cells is not None
     return {
@@ -95,9 +100,8 @@ def _calibrated(result: ScoreResult) -> dict[str, Any]:
         "recipe": _recipe(fit.recipe),
         "engine": fit.engine,
         "warnings": list(fit.warnings),
-        "lead": _lead(before, after),
-        "metrics": {"before": before.summary(), "after": after.summary()},
-        "saturation": _saturation(fit.saturation, after),
+        **_metrics(result),
+        "saturation": _saturation(fit.saturation, result.metrics["after"]),
         **result.told,
     }
 
@@ -131,11 +135,7 @@ def measured_summary(
         "groups": groups,
         "signatures": signatures,
         **_by_score(inputs, results, list(map(_metrics, results))),
-        **(
-            {"classes": {"scores": dict(inputs.scored.classes or {}), "log_loss": {"test": asdict(test)}}}
-            if test is not None
-            else {}
-        ),
+        **(_losses(inputs, {"test": test}) if test is not None else {}),
         "paths": paths,
     }
 

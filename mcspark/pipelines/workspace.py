@@ -6,8 +6,8 @@ from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 
+from mcspark.engine.literal import literal_reader
 from mcspark.runtime.files import Files, beside, leaf, parent
-from mcspark.runtime.literal import literal_reader
 
 
 class Workspace:

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from mcspark.config.secrets import redact_uri
 from mcspark.engine.connect import client
 from mcspark.engine.errors import SPARK_ERRORS
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.causes import java_reason
 from mcspark.runtime.files import Files, beside, leaf
-from mcspark.runtime.literal import literal_reader
 
 log = structlog.get_logger(__name__)
 

@@ -23,10 +23,5 @@ def test_nothing_but_the_literal_reader_opens_a_path():
         for path in SOURCES.rglob("*.py")
         if (lines := raw.findall(path.read_text(encoding="utf-8")))
     }
-    # The reader itself, the one search by a pattern, whose folder is escaped, and the schema of one file over
-    # Spark Connect, which takes its path as literally.
-    assert found == {
-        "runtime/literal.py": ["spark.read"],
-        "engine/classic/store.py": ["globStatus"],
-        "engine/connect/parquet.py": ["spark.read"],
-    }
+    # The reader itself, and the one search by a pattern, whose folder is escaped.
+    assert found == {"engine/literal.py": ["spark.read"], "engine/classic/store.py": ["globStatus"]}

@@ -236,6 +236,15 @@ class Cells:
         return self.groups if self.features is None else self.features.names
 
     @property
+    def learned_pairs(self) -> tuple[IntArray, IntArray]:
+        """Every (group that trees learn from, cell) pair."""
+        if self.features is None:
+            return self.pairs
+        lists = self.features.members[self.signature]
+        owner, column = np.nonzero(lists >= 0)
+        return lists[owner, column], owner
+
+    @property
     def learned_sizes(self) -> int | tuple[int, ...]:
         """Number of the groups that trees learn from, or of the categories of each column."""
         return len(self.groups) if self.features is None else self.features.sizes

@@ -135,7 +135,7 @@ class FittedGroups:
     @property
     def measured(self) -> FittedGroups:
         """The same groups, whatever trees learn from."""
-        return FittedGroups(self.families, self.pairs, self.dropped)
+        return replace(self, features=())
 
     @property
     def base_names(self) -> tuple[str, ...]:

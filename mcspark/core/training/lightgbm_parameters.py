@@ -54,8 +54,7 @@ def lightgbm_parameters(table: TrainingTable, settings: TreeSettings) -> dict[st
     }
     features = table.features
     if settings.monotone:
-        count = table.membership.shape[1] if features is None else len(features.sizes)
-        found["monotone_constraints"] = [1] + [0] * count
+        found["monotone_constraints"] = [1] + [0] * table.shown.shape[1]
     if features is not None:
         found["max_bin"] = max(found["max_bin"], max(features.sizes, default=0) + 2)
         found |= _of_categories(table, features)

@@ -74,12 +74,7 @@ def training_curve(
 
 def _on_cells(form: AdditiveForm, cells: Cells, state: FloatArray) -> FloatArray:
     """The form's correction of each cell; the work is a cell's handful of groups, not all groups."""
-    if cells.features is None:
-        group, owner = cells.pairs
-    else:
-        lists = cells.features.members[cells.signature]
-        owner, column = np.nonzero(lists >= 0)
-        group = lists[owner, column]
+    group, owner = cells.learned_pairs
     place = form.bins_of(state)
     moved = np.bincount(owner, weights=form.curves[group, place[owner]], minlength=len(cells))
     return np.asarray(form.base[place] + form.signature_offset(cells.learned)[cells.signature] + moved)

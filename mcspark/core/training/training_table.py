@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,6 +138,11 @@ class TrainingTable:
     min_improvement: float = 0.0
     features: Features | None = None
     curvature: float = 1.0
+
+    @property
+    def shown(self) -> NDArray[Any]:
+        """What each signature shows the trees beside the score, shape (S, F): its groups, or its columns."""
+        return self.membership if self.features is None else self.features.values
 
 
 Train = Callable[[TrainingTable, TreeSettings], str]

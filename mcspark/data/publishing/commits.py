@@ -12,11 +12,11 @@ from pyspark.sql.types import StringType, StructType
 from mcspark.data.formats.lake import LakeTable, condition
 from mcspark.data.formats.pointer import RUNS
 from mcspark.data.publishing.target import Target, described
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, ContractError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.columns import with_columns
 from mcspark.runtime.files import Files
-from mcspark.runtime.literal import literal_reader
 
 _OWN = ("calibrated_score", "reasons", "metric")
 """Each is in every table of one kind: scores, rejected rows, metrics."""

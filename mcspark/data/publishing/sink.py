@@ -37,9 +37,9 @@ from mcspark.data.publishing.staged import Staged
 from mcspark.data.publishing.target import Target
 from mcspark.data.publishing.whole import refuse_other_layout
 from mcspark.data.publishing.writers import tasks_for, writer
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.files import Files, parent
-from mcspark.runtime.literal import literal_reader
 
 __all__ = ["Publication", "Target"]
 

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from mcspark.engine.connect.store import MountedStore
 from mcspark.engine.errors import FileNotFoundInStoreError, StoreError
+from mcspark.engine.literal import literal_reader
 
 
 class MountedSchema:
@@ -39,18 +40,13 @@ class MountedSchema:
             raise FileNotFoundInStoreError(f"{path}: no such file") from error
         except (OSError, pa.ArrowException) as error:
             raise StoreError(str(error)) from error
-        return cls(schema, lambda: _nullable(_as_spark_reads(spark, path)))
+        return cls(schema, lambda: _nullable(literal_reader(spark).parquet(path).schema))
 
     def columns(self) -> list[tuple[str, MountedSchema]]:
         return [(field.name, _of_one(field)) for field in self._schema]
 
     def struct(self) -> StructType:
         return self._read()
-
-
-def _as_spark_reads(spark: SparkSession, path: str) -> StructType:
-    # A name with a star or brackets is a name.
-    return spark.read.option("__globPaths__", "false").parquet(path).schema
 
 
 def _of_one(field: pa.Field) -> MountedSchema:

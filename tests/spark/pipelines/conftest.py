@@ -45,6 +45,12 @@ def write_tables(folder: Path, people: pd.DataFrame, *, files: int = 1) -> None:
             part.to_parquet(folder / name / f"part-{i}.parquet", index=False)
 
 
+def add_columns(folder: Path, table: str, people: pd.DataFrame, *names: str) -> None:
+    """Further columns of the people in the one file of a table that :func:`write_tables` has written."""
+    file = folder / table / "part-0.parquet"
+    pd.read_parquet(file).assign(**{n: people[n].to_numpy() for n in names}).to_parquet(file, index=False)
+
+
 def plain_config(tables: Path, out: Path, **sections: Any) -> dict[str, Any]:
     """A configuration as a user would write it; sections are merged into it."""
     plain: dict[str, Any] = {
@@ -100,6 +106,8 @@ def read(path: str | Path) -> pd.DataFrame:
 
 @dataclass
 class Calibrated:
+    """A run of the main job: the people, their tables, and where it has written."""
+
     people: pd.DataFrame
     tables: Path
     out: Path
@@ -109,6 +117,11 @@ class Calibrated:
     @property
     def output(self) -> pd.DataFrame:
         return read(self.summary["paths"]["output"])
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the tables and of what the run has written."""
+        return self.out.parent
 
 
 @pytest.fixture(scope="session")

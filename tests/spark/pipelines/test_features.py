@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import lightgbm
 import numpy as np
@@ -17,14 +15,23 @@ from mcspark.cli.export import export
 from mcspark.cli.score_local import score_file
 from mcspark.cli.show import shown
 from mcspark.cli.text import Target
-from mcspark.config import Config
 from mcspark.errors import ConfigurationError
 from mcspark.pipelines.calibrate import calibrate
 from mcspark.pipelines.score import score
 from mcspark.scorer import Scorer
 from tests.tiny import tiny_tables
 
-from .conftest import ATTRIBUTES, KEY, configuration, population, read, start, write_tables
+from .conftest import (
+    ATTRIBUTES,
+    KEY,
+    Calibrated,
+    add_columns,
+    configuration,
+    population,
+    read,
+    start,
+    write_tables,
+)
 
 SHOPS = ["", "it's", 'a "b" \\n', "ü/1", "null", "NaN", *(f"s{i}" for i in range(90))]
 COLUMNS = [{"column": "Shop no."}, {"column": "hours", "bins": [0, 10, 20, 30, 40, 60]}]
@@ -50,26 +57,18 @@ def people_of(rows: int = 2600, seed: int = 5) -> pd.DataFrame:
 
 def write(folder: Path, people: pd.DataFrame) -> None:
     write_tables(folder, people)
-    file = folder / "attributes" / "part-0.parquet"
-    more = {name: people[name].to_numpy() for name in ("Shop no.", "hours")}
-    pd.read_parquet(file).assign(**more).to_parquet(file, index=False)
+    add_columns(folder, "attributes", people, "Shop no.", "hours")
 
 
-@dataclass
-class Run:
-    people: pd.DataFrame
-    folder: Path
-    config: Config
-    summary: dict[str, Any]
-
+class Run(Calibrated):
     @property
     def rows(self) -> pd.DataFrame:
         keep = [*KEY, *ATTRIBUTES, "Shop no.", "hours"]
-        return read(self.summary["paths"]["output"]).merge(self.people[keep], on=KEY, how="left")
+        return self.output.merge(self.people[keep], on=KEY, how="left")
 
     @property
     def model(self) -> Path:
-        return self.folder / "out" / "model"
+        return self.out / "model"
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +82,8 @@ def run(spark, tmp_path_factory):
         report={"path": str(folder / "out" / "report.html")},
     )  # fmt: skip
     with tiny_tables(spark):
-        yield Run(people, folder, config, calibrate(start(spark, "calibrate", config)))
+        summary = calibrate(start(spark, "calibrate", config))
+        yield Run(people, folder / "tables", folder / "out", config, summary)
 
 
 def test_the_trees_have_learned_from_the_columns(run):

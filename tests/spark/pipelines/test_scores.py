@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,17 @@ from mcspark.report import page as page_module
 from mcspark.report.pictures import SECTIONS
 from tests.tiny import tiny_tables
 
-from .conftest import ATTRIBUTES, KEY, configuration, population, read, start, write_tables
+from .conftest import (
+    ATTRIBUTES,
+    KEY,
+    Calibrated,
+    add_columns,
+    configuration,
+    population,
+    read,
+    start,
+    write_tables,
+)
 
 ODD = "b.2 `/` x"
 """A name that no file may have, and that Spark must be told in quotes."""
@@ -57,25 +66,12 @@ def people_of(rows: int = 2600, seed: int = 5) -> pd.DataFrame:
 
 def write(folder: Path, people: pd.DataFrame) -> None:
     write_tables(folder, people)
-    file = folder / "scored" / "part-0.parquet"
-    pd.read_parquet(file).assign(**{ODD: people[ODD].to_numpy()}).to_parquet(file, index=False)
+    add_columns(folder, "scored", people, ODD)
 
 
 def config_of(tables: Path, out: Path, *names: str, **sections: Any) -> Config:
     scored = {"scores": list(names)} if len(names) > 1 else {"score": names[0]}
     return configuration(tables, out, **{**sections, "scored": {**scored, **sections.get("scored", {})}})
-
-
-@dataclass
-class Run:
-    people: pd.DataFrame
-    folder: Path
-    config: Config
-    summary: dict[str, Any]
-
-    @property
-    def output(self) -> pd.DataFrame:
-        return read(self.summary["paths"]["output"])
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +83,8 @@ def run(spark, tmp_path_factory):
         folder / "tables", folder / "out", "score", ODD, report={"path": str(folder / "out" / "report.html")}
     )  # fmt: skip
     with tiny_tables(spark):
-        yield Run(people, folder, config, calibrate(start(spark, "calibrate", config)))
+        summary = calibrate(start(spark, "calibrate", config))
+        yield Calibrated(people, folder / "tables", folder / "out", config, summary)
 
 
 @pytest.fixture(scope="module")

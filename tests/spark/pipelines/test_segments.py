@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +18,6 @@ from mcspark.cli.report import draw_again
 from mcspark.cli.score_local import score_file
 from mcspark.cli.show import shown
 from mcspark.cli.text import Form, Target
-from mcspark.config import Config
 from mcspark.core.metrics.calibration_error import calibration_error
 from mcspark.errors import ConfigurationError, ContractError, GateError
 from mcspark.pipelines.calibrate import calibrate
@@ -28,7 +25,18 @@ from mcspark.pipelines.score import score
 from mcspark.scorer import Scorer
 from tests.tiny import tiny_tables
 
-from .conftest import ATTRIBUTES, KEY, configuration, content, population, read, start, write_tables
+from .conftest import (
+    ATTRIBUTES,
+    KEY,
+    Calibrated,
+    add_columns,
+    configuration,
+    content,
+    population,
+    read,
+    start,
+    write_tables,
+)
 
 COUNTRIES = ["", "a/b", "nul", "small"]
 
@@ -47,21 +55,13 @@ def people_of(rows: int = 2600, seed: int = 3) -> pd.DataFrame:
 
 def write(folder: Path, people: pd.DataFrame) -> None:
     write_tables(folder, people)
-    file = folder / "attributes" / "part-0.parquet"
-    pd.read_parquet(file).assign(country=people["country"].to_numpy()).to_parquet(file, index=False)
+    add_columns(folder, "attributes", people, "country")
 
 
-@dataclass
-class Run:
-    people: pd.DataFrame
-    folder: Path
-    config: Config
-    summary: dict[str, Any]
-
+class Run(Calibrated):
     @property
     def output(self) -> pd.DataFrame:
-        keep = [*KEY, *ATTRIBUTES, "country"]
-        return read(self.summary["paths"]["output"]).merge(self.people[keep], on=KEY, how="left")
+        return super().output.merge(self.people[[*KEY, *ATTRIBUTES, "country"]], on=KEY, how="left")
 
     @property
     def table(self) -> pd.DataFrame:
@@ -78,7 +78,8 @@ def run(spark, tmp_path_factory):
         report={"path": str(folder / "out" / "report.html")},
     )  # fmt: skip
     with tiny_tables(spark):
-        yield Run(people, folder, config, calibrate(start(spark, "calibrate", config)))
+        summary = calibrate(start(spark, "calibrate", config))
+        yield Run(people, folder / "tables", folder / "out", config, summary)
 
 
 def test_the_summary_tells_who_has_a_calibrator(run):

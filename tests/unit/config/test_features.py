@@ -1,14 +1,11 @@
 """Features: which columns they may be, and what goes together with them."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from mcspark.config import load_config
 from mcspark.core.cells.definitions import defined, learned_from
 from mcspark.errors import ConfigurationError
 from mcspark.pipelines.calibrate import engine
-from mcspark.pipelines.compare import compare
 
 GIVEN = {
     "scored": "{path: scored, key: [id], weight: w}",
@@ -21,9 +18,9 @@ GIVEN = {
 }
 
 
-def config(*more):
+def config(*more, needs=("output", "model")):
     settings = [f"{key}={value}" for key, value in GIVEN.items()]
-    return load_config(None, [*settings, *more], {}, needs=("output", "model"))
+    return load_config(None, [*settings, *more], {}, needs=needs)
 
 
 def families(*more):
@@ -69,6 +66,5 @@ def test_what_does_not_go_together_is_refused(more, match):
 
 
 def test_a_comparison_refuses_them():
-    given = config("compare.output.path=results")
     with pytest.raises(ConfigurationError, match="features: a comparison does not learn from columns yet"):
-        compare(SimpleNamespace(config=given))
+        config("compare.output.path=results", needs=("compare.output",))

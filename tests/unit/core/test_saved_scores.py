@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from mcspark.core.saved import digest, saved_model
-from mcspark.core.saved_scores import SavedScores, of_several
+from mcspark.core.saved import digest, of_several, saved_model
+from mcspark.core.saved_scores import SavedScores
 
 FOUND = SavedScores({"a": "1" * 64, "b/`": "2" * 64})
 
