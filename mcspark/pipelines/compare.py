@@ -90,12 +90,7 @@ def compare(run: Run) -> dict[str, Any]:
                 found, choices[name] = run_sweep(name, sweep, grids, config.compare.partitions, pool, trials)
             rows += found
         with run.stage("write", "write the results"):
-            publication.stage(
-                results,
-                run.spark.createDataFrame(_records(rows), RESULTS_SCHEMA),
-                rows=len(rows),
-                kind="results",
-            )
+            publication.stage_rows(results, _records(rows), RESULTS_SCHEMA, kind="results")
             picture = figure(rows)
             texts = (markdown(rows, choices, trees.name), picture, html(rows, choices, trees.name, picture))
             pages = dict(zip(_PAGES, texts, strict=True))

@@ -137,8 +137,7 @@ def stage_metrics(run: Run, publication: Publication, target: Target, results: S
         rows = [(one.name, *row) for one in results for row in metric_rows(one.metrics)]
         schema = METRICS_BY_SCORE_SCHEMA
     place = _of_run(target, _metrics_name(run), run.run_id)
-    frame = run.spark.createDataFrame(rows, schema)
-    return publication.stage(place, frame, rows=len(rows), kind="metrics")
+    return publication.stage_rows(place, rows, schema, kind="metrics")
 
 
 def stage_measured(
@@ -152,8 +151,7 @@ def stage_measured(
     if segments := [segment for result in results for segment in result.segments]:
         place = _of_run(target, "segments", run.run_id)
         rows = [tuple(row[name] for name in SEGMENTS_SCHEMA.names) for row in segment_rows(segments)]
-        frame = run.spark.createDataFrame(rows, SEGMENTS_SCHEMA)
-        paths["segments"] = publication.stage(place, frame, rows=len(rows), kind="segments")
+        paths["segments"] = publication.stage_rows(place, rows, SEGMENTS_SCHEMA, kind="segments")
     return paths
 
 

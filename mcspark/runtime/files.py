@@ -218,22 +218,30 @@ class Files:
         ConfigurationError
             If it cannot be written; what was there stands, and nothing is left beside it.
         """
+        content = text.encode("utf-8")
         if not self.renames:  # an object is there as a whole when it is closed, or not at all
-            self._write_new(path, text)
+            self.write_bytes(path, content)
             return
         temporary = beside(path, f".{leaf(path)}.writing-{os.getpid()}")
         try:
-            self._write_new(temporary, text)
+            self.write_bytes(temporary, content)
             self.replace(temporary, path)
         except ConfigurationError as error:
             with suppress(*SPARK_ERRORS):
                 self.delete(temporary)
             raise ConfigurationError(str(error).replace(temporary, path)) from error
 
-    def _write_new(self, path: str, text: str) -> None:
+    def write_bytes(self, path: str, content: bytes) -> None:
+        """Write a file where it goes, as a part of what nobody reads yet.
+
+        Raises
+        ------
+        ConfigurationError
+            If it cannot be written.
+        """
         self.make_folder(parent(path))
         try:
-            self._store.write(path, text.encode("utf-8"))
+            self._store.write(path, content)
         except SPARK_ERRORS as error:
             raise ConfigurationError(f"{path}: cannot be written ({java_reason(error)})") from error
 

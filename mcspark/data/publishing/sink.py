@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from mcspark.data.formats.pointer import Pointer
 from mcspark.data.leases.journal import Entry, Journal, State, aside_of, staging_of
@@ -36,7 +38,7 @@ from mcspark.data.publishing.commits import commit_of
 from mcspark.data.publishing.staged import Staged
 from mcspark.data.publishing.target import Target
 from mcspark.data.publishing.whole import refuse_other_layout
-from mcspark.data.publishing.writers import tasks_for, writer
+from mcspark.data.publishing.writers import parquet_bytes, tasks_for, writer
 from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, TransientError
 from mcspark.runtime.files import Files, parent
@@ -148,24 +150,50 @@ class Publication:
         TransientError
             If another number of rows is read back.
         """
-        write = writer(target.format)
+        write_frame = writer(target.format)
+        frame = df.drop(*(target.partition or {}))
+
+        def write(folder: str) -> int:
+            write_frame(frame.coalesce(tasks_for(self._spark, rows)), folder)
+            return literal_reader(self._spark).schema(frame.schema).parquet(folder).count()
+
+        return self._stage(target, frame.schema, write, rows, kind)
+
+    def stage_rows(
+        self, target: Target, rows: Sequence[tuple[Any, ...]], schema: StructType, *, kind: str
+    ) -> str:
+        """Write a table that is small, and known to the driver, aside without a job; see :meth:`stage`.
+
+        Parameters
+        ----------
+        rows : sequence of tuple
+            In the order of the schema, which has no columns of the partition.
+        """
+        writer(target.format)
+        content = parquet_bytes(rows, schema)
+
+        def write(folder: str) -> int:
+            self._files(folder).write_bytes(f"{folder}/part-00000.snappy.parquet", content)
+            return len(rows)
+
+        return self._stage(target, schema, write, len(rows), kind)
+
+    def _stage(
+        self, target: Target, schema: StructType, write: Callable[[str], int], rows: int, kind: str
+    ) -> str:
+        """Have a table written to its staging folder, by what returns how many rows are there."""
         files = self._files(target.path)
         place = files.qualify(target.leaf)
         mend(files, place)
         self.claim(target, kind)
-        frame = df.drop(*(target.partition or {}))
-        pointer = None
-        if target.provider is None and not files.renames:
-            pointer = Pointer(files, place, self._run_id)
-        commit = commit_of(self._spark, target, frame.schema, rows, self._run_id)
+        pointer = None if target.provider or files.renames else Pointer(files, place, self._run_id)
+        commit = commit_of(self._spark, target, schema, rows, self._run_id)
         staged = self._begin(place, pointer)
         staged.commit = commit
         staged.is_folder = target.provider is None and pointer is None
         if pointer:
             staged.staging = pointer.folder
-        write(frame.coalesce(tasks_for(self._spark, rows)), staged.staging)
-        written = literal_reader(self._spark).schema(frame.schema).parquet(staged.staging).count()
-        if written != rows:
+        if (written := write(staged.staging)) != rows:
             raise TransientError(
                 f"{target.place}: {written} rows were written where {rows} were expected; nothing was "
                 "published; run again, and if this persists look for an input that changes while it is read"

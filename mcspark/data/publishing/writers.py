@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from mcspark.data.formats.lake import PROVIDERS
 from mcspark.engine.choice import engine_of
@@ -43,6 +48,14 @@ def writer(table_format: str) -> Callable[[DataFrame, str], None]:
 def _parquet(df: DataFrame, folder: str) -> None:
     named = df.select(*(column(name) for name in df.columns))
     named.write.option("maxRecordsPerFile", ROWS_A_FILE).mode("error").parquet(folder)
+
+
+def parquet_bytes(rows: Sequence[tuple[Any, ...]], schema: StructType) -> bytes:
+    """The Parquet file with these rows, in the order of the schema's columns."""
+    plain = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(plain, to_arrow_schema(schema)), sink, compression="snappy")
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]  # pyarrow has no types
 
 
 WRITERS: dict[str, Callable[[DataFrame, str], None]] = {

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from mcspark.engine.classic.jvm import java_class
 from mcspark.engine.classic.parquet import JavaSchema, parquet_schema
-from mcspark.engine.classic.store import HadoopStore
+from mcspark.engine.classic.store import HadoopStore, store_of
 from mcspark.engine.classic.workers import are_the_drivers
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.engine.interface import Executor, R
@@ -35,7 +35,7 @@ class Classic:
             return False
 
     def store(self, path: str) -> HadoopStore:
-        return HadoopStore(self._spark, path)
+        return store_of(self._spark, path)
 
     def cores(self) -> int:
         return max(int(self._spark.sparkContext.defaultParallelism), 1)

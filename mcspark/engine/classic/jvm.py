@@ -96,7 +96,7 @@ def look_up_once() -> None:
     meant, and a short name by trying every imported package; each no is a search through all jars.
     """
     jvm = running()
-    for name in ("org", "java", "scala"):
+    for name in ("org", "java", "scala", "py4j"):
         setattr(jvm, name, _KnownPackage(name, jvm._gateway_client, jvm._id))
     short = "functions PythonUtils PythonSQLUtils SimplePythonFunction SparkSession SparkSession$"
     for name in short.split():

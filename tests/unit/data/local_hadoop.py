@@ -182,6 +182,12 @@ class Table:
         return self.files
 
 
+class Session(SimpleNamespace):
+    """Unlike its parent, it can be a key of a mapping."""
+
+    __hash__ = object.__hash__
+
+
 def session(disk: Disk) -> Any:
     """A Spark session with this file system; its reader counts files."""
     streams = SimpleNamespace(toString=lambda stream, _: stream.text)
@@ -198,7 +204,7 @@ def session(disk: Disk) -> Any:
 
     reader = SimpleNamespace(parquet=parquet)
     reader.schema = reader.option = lambda *_: reader
-    return SimpleNamespace(
+    return Session(
         _jvm=java,
         _jsparkSession=SimpleNamespace(sessionState=lambda: state),
         read=reader,
