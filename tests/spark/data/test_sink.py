@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from mcspark.data.publishing import writers
 from mcspark.data.publishing.sink import Publication, Target
@@ -175,6 +176,23 @@ def test_number_and_size_of_files_are_bounded(spark, tmp_path, monkeypatch):
     lump = Target(str(tmp_path / "lump"))
     write(spark, lump, numbers(spark, 3000).repartition(1), 3000)
     assert len(list(Path(lump.path).glob("*.parquet"))) == 5
+
+
+@pytest.mark.parametrize(
+    "rows", [[("x", 2**53 + 1, None, ["a", None], True), (None, None, 0.1, None, None)], []]
+)
+def test_rows_of_the_driver_are_written_without_a_job(spark, tmp_path, rows):
+    schema = spark.createDataFrame([], "s string, n long, `x.y` double, a array<string>, b boolean").schema
+    place = Target(str(tmp_path / "out"), partition={"run_id": "r1"})
+    context = spark.sparkContext
+    with Publication(spark, "r1") as publication:
+        context.setJobGroup(str(tmp_path), "")
+        publication.stage_rows(place, rows, schema, kind="metrics")
+        publication.publish()
+    assert not context.statusTracker().getJobIdsForGroup(str(tmp_path))
+    found = spark.read.parquet(str(tmp_path / "out"))
+    assert found.schema == StructType([*schema, StructField("run_id", StringType())])
+    assert [tuple(row) for row in found.drop("run_id").collect()] == rows
 
 
 def test_marker_is_there_even_if_spark_was_told_not_to_write_it(spark, tmp_path):

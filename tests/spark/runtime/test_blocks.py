@@ -43,8 +43,9 @@ def test_blocks_cut_again_meet_too(rows, monkeypatch):
 
 def test_pieces_are_the_whole(rows, monkeypatch):
     whole = to_blocks(rows, lambda table: table, "value")
-    monkeypatch.setattr(blocks, "byte_count", lambda size: 4000.0)
-    found = to_driver(whole, counted(whole)[1])
+    size = counted(whole)[1]
+    monkeypatch.setattr(blocks, "byte_count", lambda _: 0.8 * size)  # a piece is a quarter of it
+    found = to_driver(whole, size)
     assert sorted(found["value"].to_pylist()) == sorted(i % 1700 - 40 for i in range(5000))
 
 

@@ -73,6 +73,7 @@ def test_files_have_no_more_permissions_than_the_umask_gives(spark: SparkSession
 def test_names_of_java_are_asked_for_once(spark: SparkSession) -> None:
     jvm = spark.sparkContext._jvm
     assert jvm.org.apache.hadoop.fs.Path is jvm.org.apache.hadoop.fs.Path
+    assert jvm.py4j.reflection.TypeUtil is jvm.py4j.reflection.TypeUtil
     assert jvm.functions is jvm.functions
     assert jvm.SparkSession is jvm.SparkSession
     assert str(jvm.java.lang.Integer.valueOf(7)) == "7"
