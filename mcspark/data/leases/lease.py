@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from types import TracebackType
 
@@ -203,7 +204,8 @@ class Lease:
             if modified is None:  # withdrawn at this moment
                 continue
             if name.endswith(".lease"):
-                marks.append(Mark(file, self._read(file), now - modified))
+                with suppress(FileNotFoundError):  # withdrawn since
+                    marks.append(Mark(file, self._read(file), now - modified))
             elif now - modified > self._holds_for:
                 self._files.delete(file)
         return marks
@@ -211,6 +213,8 @@ class Lease:
     def _read(self, file: str) -> Claim | None:
         try:
             return parse_claim(self._files.read_text(file, limit=_LIMIT))
+        except FileNotFoundError:
+            raise
         except (OSError, ValueError):
             return None
 

@@ -53,6 +53,21 @@ def takes(spark, place, part="", run_id="r1"):
     return True
 
 
+def test_a_mark_that_is_withdrawn_while_it_is_read_is_in_nobodys_way(place):
+    leave(place, run_id="r0", holds=False)
+    disk, looks = Disk(), []
+
+    def withdraw(operation, path):
+        if operation == "status" and path.endswith("/r0.lease"):
+            looks.append(path)
+            if len(looks) == 2:  # first its time, then what it says
+                mark(place, "r0").unlink()
+
+    disk.hook = withdraw
+    assert takes(session(disk), place)
+    assert len(looks) >= 2
+
+
 def test_the_second_run_is_refused_and_the_lease_is_given_back(spark, place):
     with Lease(spark, place, "r1"):
         with pytest.raises(OutputHeldError, match=rf"run r1 \(.+, process {os.getpid()}\) is writing there"):
