@@ -218,7 +218,9 @@ def _checked_text(kind: type[Savable], plain: dict[str, Any]) -> str:
     try:
         model_from_text(kind, text)
     except ValueError as error:
-        raise ContractError(f"the model cannot be read again ({error}); use fewer groups") from error
+        raise ContractError(
+            f"the model cannot be read again ({error}); use fewer groups, or another method"
+        ) from error
     return text
 
 

@@ -29,6 +29,9 @@ from mcspark.core.model.additive import MAX_VALUE, AdditiveForm, BoolArray
 from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.model.tree import Tree
 
+_LEAST_SPREAD = 1e-12
+"""A tree whose values, on the scale of scores, spread less is made of rounding, and α would be anything."""
+
 _NUMERICAL = 2
 """LightGBM's decision_type of a numerical split."""
 
@@ -210,12 +213,12 @@ class _Residuals:
         return float(max(square, 0.0) / self.total)
 
     def edge(self, tree: FloatArray) -> tuple[float, float]:
-        """ε and α of a tree that is one value a cell; 0 and 0 for a tree that is constant."""
+        """ε and α of a tree that is one value a cell; 0 and 0 for one that is constant but for rounding."""
         mean = (tree * self.weight).sum() / self.total
         spread = ((tree - mean) ** 2 * self.weight).sum() / self.total
         shared = ((tree - mean) * self.sums).sum() / self.total
         scale = np.sqrt(spread * self.variance())
-        if scale <= 0:
+        if scale <= 0 or spread <= _LEAST_SPREAD**2:
             return 0.0, 0.0
         return float(min(shared / scale, 1.0)), float(shared / spread)
 

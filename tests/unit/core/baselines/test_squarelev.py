@@ -104,6 +104,15 @@ def test_rows_on_an_edge_are_scored_in_the_bin_they_were_learned_in():
     assert np.mean(left**2) == pytest.approx(fit.variance[-1], abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(40, 160, 5))
+def test_what_rounding_has_left_is_not_learned(seed):
+    """A tree of mean residuals has α = 1; few rows are soon fitted, and then α was up to 1e31."""
+    cells = cells_of(*rows(int(np.random.default_rng(seed).integers(2, 12)), seed))
+    fit = fit_squarelev(cells, nothing(cells), max_rounds=200, min_rows_in_leaf=1)
+    np.testing.assert_allclose(fit.alpha, 1, atol=1e-4)
+    SquarelevFit.from_dict(fit.to_dict())
+
+
 def test_held_out_loss_keeps_the_best_prefix():
     score, label, groups, weight = rows(3000, seed=2)
     held = np.arange(3000) % 3 == 0
