@@ -39,7 +39,8 @@ def main() -> int:
         write_tables(place / "in", people())
         made = place / ARCHIVE.name
         java = {"SPARK_SUBMIT_OPTS": f"{JAVA} -XX:ArchiveClassesAtExit={made} -Xlog:disable"}
-        done = submit("jobs/calibrate.py", "--config", write_config(place, place / "in"), env=java)
+        config = write_config(place, place / "in")
+        done = submit("jobs/calibrate.py", "--config", config, env=java, timeout=900)  # it fetches jars
         if made.is_file():  # not every Java can make one
             shutil.move(made, ARCHIVE)
     if done.exit_code:
