@@ -11,32 +11,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from harness import ARCHIVE, JAVA, submit
 from small_tables import write_config, write_tables
 
-
-def people(rows: int = 1000) -> pd.DataFrame:
-    """Rows with scores, labels and attributes as the tests of the jobs have them."""
-    generator = np.random.default_rng(1)
-    score = generator.random(rows)
-    return pd.DataFrame({
-        "SERIALNO": [f"2024{i:06d}" for i in range(rows)],
-        "SPORDER": 1,
-        "score": score,
-        "label": (generator.random(rows) < score).astype(float),
-        "RAC1P": generator.integers(1, 4, rows).astype(str),
-        "SEX": generator.integers(1, 3, rows).astype(str),
-        "AGEP": generator.integers(0, 99, rows),
-    })  # fmt: skip
+from mcspark.acs.population import population_arrays
 
 
 def main() -> int:
     ARCHIVE.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        write_tables(place / "in", people())
+        write_tables(place / "in", pd.DataFrame(population_arrays(2000, seed=5)))
         made = place / ARCHIVE.name
         java = {"SPARK_SUBMIT_OPTS": f"{JAVA} -XX:ArchiveClassesAtExit={made} -Xlog:disable"}
         config = write_config(place, place / "in")

@@ -13,16 +13,16 @@ from pyspark.sql import SparkSession
 from mcspark.engine.classic.jvm import java_class
 
 _PATTERN = re.compile(r"([\[\]{}*?\\])")
-_ROOT = re.compile(r"([^/:]+:)?(//[^/]*)?")
 _UMASK = "fs.permissions.umask-mode"
 # Of each session by scheme and host: every new one would copy all of Hadoop's settings.
-_STORES: WeakKeyDictionary[SparkSession, dict[str, HadoopStore]] = WeakKeyDictionary()
+_stores: WeakKeyDictionary[SparkSession, dict[tuple[str, str], HadoopStore]] = WeakKeyDictionary()
 
 
 def store_of(spark: SparkSession, path: str) -> HadoopStore:
-    """The file system that holds a path, asked for once in a session."""
-    stores = _STORES.setdefault(spark, {})
-    root = found.group() if (found := _ROOT.match(path)) else ""
+    """The file system that holds a path, asked for once in a session; an error of Java's if it is no path."""
+    stores = _stores.setdefault(spark, {})
+    uri: Any = java_class("org.apache.hadoop.fs.Path", spark._jvm)(path).toUri()
+    root = (str(uri.getScheme()), str(uri.getAuthority()))
     if root not in stores:
         stores[root] = HadoopStore(spark, path)
     return stores[root]
@@ -146,7 +146,7 @@ def respect_umask(spark: SparkSession, own: int) -> None:
 
     Hadoop would make them readable to all. What the operator has set is only ever tightened.
     """
-    _STORES.pop(spark, None)
+    _stores.pop(spark, None)
     hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
     given = str(hadoop.get(_UMASK, "022"))
     if given.isdigit():  # not of the form u=rwx,g=rx,o=

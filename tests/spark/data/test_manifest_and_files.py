@@ -107,6 +107,13 @@ def test_unknown_file_system(spark):
         Files(spark, "nofs://x/y")
 
 
+@pytest.mark.parametrize("path", ["", ":x", "a_b:c", "file:relative", "//host/x"])
+def test_no_path_is_refused_though_the_file_system_is_known(spark, path):
+    assert Files(spark, "/a").is_local and Files(spark, "file:/a").is_local
+    with pytest.raises(ConfigurationError, match=f"{path}: no file system for this path"):
+        Files(spark, path)
+
+
 def test_parts_of_paths():
     assert (parent("s3a://bucket/a/b/"), leaf("s3a://bucket/a/b/")) == ("s3a://bucket/a", "b")
     assert beside("file:/a/b", ".c") == "file:/a/.c"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
@@ -33,6 +34,7 @@ class HadoopPath:
         self.text = text.split(":", 1)[1] if text.startswith(f"{scheme}:") else text
         self.text = "/" + self.text.strip("/")
         self._scheme = scheme
+        self._given = urlsplit(text)
 
     def __str__(self) -> str:
         return f"{self._scheme}:{self.text}"
@@ -41,6 +43,12 @@ class HadoopPath:
 
     def toUri(self) -> HadoopPath:
         return self
+
+    def getScheme(self) -> str | None:
+        return self._given.scheme or None
+
+    def getAuthority(self) -> str | None:
+        return self._given.netloc or None
 
     def getName(self) -> str:
         return self.text.rpartition("/")[2]
