@@ -36,6 +36,8 @@ def summed(rows: pa.Table, weight: float | FloatArray, weight_sq: float | FloatA
         terms |= {"weight": w, "weight_sq": w * w}
     units = {name: weight_sq if name == "weight_sq" else weight for name in terms}
     sums = {name: np.rint(term * units[name]).astype(np.int64) for name, term in terms.items()}
+    if weighted:  # what weighs anything is not taken for what weighs nothing
+        sums["weight"] = np.maximum(sums["weight"], rows["w"].to_numpy() > 0)
     plain = (PLACE, SPREAD, SEGMENT)
     keys = {
         name: rows[name] if name in plain else rows[name].combine_chunks().dictionary_encode()

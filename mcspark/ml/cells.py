@@ -40,6 +40,9 @@ MAX_DRIVER_CELLS = 12_000_000
 
 _SUM_BITS = 60
 
+_LEAST_SHARE = 1e-6
+"""Share of the labelled weight below which the sums of one part of the split keep too few digits."""
+
 _ROLES = tuple(role.name for role in Role)
 
 
@@ -240,10 +243,16 @@ def cells_of(
     groups : FittedGroups
     bins : ScoreBins
     scale : FixedPoint
+
+    Raises
+    ------
+    ContractError
+        If one part of the split has next to no weight beside the others.
     """
     none = np.zeros(0, dtype=np.int64)
     signatures, signature = distinct_rows(words)
     role, place = np.divmod(data.get(PLACE, none), bins.n_bins)
+    _refuse_light_part(role, data.get("weight", none))
     order = np.lexsort((place, signature, role))
     units = dict.fromkeys(SUMS, scale.weight) | {"n": 1.0, "weight_sq": scale.weight_sq}
     # Where nothing has a weight, every row weighs 1.
@@ -258,6 +267,20 @@ def cells_of(
         **{k: data.get(name, none)[order].astype(np.float64) / unit for k, (name, unit) in sums.items()},
         features=groups.features_of(signatures),
     )
+
+
+def _refuse_light_part(role: IntArray, weight: IntArray) -> None:
+    """Refuse a part of the split that weighs so little beside the others that one scale cannot serve both."""
+    if not len(weight):
+        return
+    held = np.bincount(role, weights=weight)
+    least = held[held > 0].min(initial=np.inf) / max(held.sum(), 1.0)
+    if least < _LEAST_SHARE:
+        raise ContractError(
+            f"one part of the split (fit, early_stopping, test) holds {least:.1e} of the weight of all "
+            f"labelled rows, too little to be measured beside them (at least {_LEAST_SHARE:g}); "
+            "correct or cap the weights, or split the rows otherwise (split.seed)"
+        )
 
 
 def make_cells(

@@ -152,6 +152,8 @@ class Inputs:
     @cached_property
     def scale(self) -> FixedPoint:
         """Scale of the sums over the labelled rows."""
+        if self._rejected_unmatched[1]:  # what they weighed says nothing about the rows that are left
+            return FixedPoint.of(self.labelled, self.weight)
         return FixedPoint.for_totals(self.report.weight, self.report.weight_sq)
 
     def refuse_unmatched(self) -> None:

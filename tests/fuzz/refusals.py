@@ -18,6 +18,7 @@ from shapes import Pair, Values
 ALLOWED_ROWS, ALLOWED_SHARE = 20, 0.01
 EFFECTIVE_ROWS = 20
 RANGE = 1e250
+LEAST_SHARE = 1e-6
 OUTPUT_ADDS = {"calibrated_score", "split"}
 OF_REJECTED = {"reasons", "source"}
 
@@ -209,9 +210,8 @@ def _of_learning(pair: Pair, rows: Judged) -> Iterator[Refusal]:
     if not any(weights):
         yield Refusal(3, "no labelled row has any weight")
         return
-    if max(weights) > 2.0**60 * min(w for w in weights if w) or len(rows.accepted) < len(rows.clean):
-        # Sums are kept to 2^-60 of the weight of all clean rows.
-        yield Refusal(3, "no labelled row has any weight", sure=False)
+    if min(w for w in weights if w) < LEAST_SHARE * sum(weights):
+        yield Refusal(3, "one part of the split", sure=False)
     keys = [key_of(row, pair.key) for row in labelled]
     groups = groups_of(pair, keys, np.ones(len(keys), dtype=bool), np.array(weights))
     if groups.twice:

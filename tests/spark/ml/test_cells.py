@@ -195,3 +195,18 @@ def test_bins_are_finer_where_scores_are_dense(frame):
     )
     assert found == ScoreBins.from_fine_weights(300, fine, 40)
     assert choose_bins(frame, COLUMNS, 300, 0, scale) == ScoreBins.uniform(300)
+
+
+def test_a_part_of_the_split_without_weight_beside_the_others_is_refused(spark):
+    plan = GroupSet.from_config({"min_share": 0.0, "columns": [{"column": "c"}]})
+    rows = [(0.25, 1.0, 1e6, "fit", "a"), (0.5, 0.0, 1e6, "early_stopping", "a")]
+    for light, refused in ((1e-13, True), (0.0, False), (4.0, False)):
+        table = [*rows, (0.75, 1.0, light, "test", "a")]
+        frame = spark.createDataFrame(table, "score double, label double, w double, split string, c string")
+        frame = with_categories(frame, plan.families)
+        if refused:
+            with pytest.raises(ContractError, match=r"one part of the split .* holds .* of the weight"):
+                collected(frame, plan)
+        else:
+            cells = collected(frame, plan)
+            assert cells.weight[cells.role == Role.test].tolist() == [light]
