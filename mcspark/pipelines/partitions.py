@@ -36,7 +36,7 @@ class Partitions:
         Raises
         ------
         ConfigurationError
-            If there is none, or the scored table has another one.
+            If there is none, or the scored table or the labels have another one.
         """
         output, scored = self.config.output, self.config.scored.partition
         own = output.partition if output is not None else None
@@ -50,7 +50,18 @@ class Partitions:
                 f"cells are kept of the partition {_name(own)}, and scored.partition is "
                 f"{_name(scored) if scored else 'missing'}; both must be the same"
             )
+        self._check_labels(own)
         return own
+
+    def _check_labels(self, own: Mapping[str, str]) -> None:
+        """Refuse labels of a partition of which nobody could say what it is on another day of a window."""
+        labels = self.config.labels
+        there = labels.partition if labels is not None else None
+        if there is not None and not own.items() <= there.items():
+            raise ConfigurationError(
+                f"cells are kept of the partition {_name(own)}, and labels.partition is {_name(there)}; name "
+                f"{_name(own)} there too, or leave labels.partition out"
+            )
 
     @property
     def column(self) -> str:

@@ -175,6 +175,18 @@ def test_nothing_to_judge_is_said():
     assert facts.verdict.rstrip(".") in card(facts)
 
 
+def test_whatever_could_not_be_measured_is_a_dash_and_no_failure(monkeypatch):
+    facts = calibrated()
+    monkeypatch.setattr(page_module, "_drawn", lambda _: ({name: [] for name in SECTIONS}, None))
+    names = sorted(set(facts.metrics["metric"]))
+    for lacking in [*([name] for name in names), [name for name in names if name != "rows"]]:
+        metrics = facts.metrics.copy()
+        metrics.loc[metrics["metric"].isin(lacking), "value"] = float("nan")
+        without = replace(facts, metrics=metrics)
+        assert "Is there more to gain?" in render(without), lacking
+        assert without.verdict in card(without).replace("\\", ""), lacking
+
+
 def test_a_method_without_curves_and_a_fit_that_gained_nothing():
     facts = replace(
         calibrated(),
