@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -58,3 +60,11 @@ def _causes(thrown: Any) -> list[tuple[str, str]]:
             found.append((str(thrown.getClass().getSimpleName()), str(thrown.getMessage() or "")))
             thrown = thrown.getCause()
     return found
+
+
+def leave_errors_to_who_catches_them() -> None:
+    """Let PySpark 4 not log each error that it raises, with its stack: some are answers, such as no table."""
+    with suppress(ImportError):  # PySpark 3.5 has no loggers
+        logger: Any = import_module("pyspark.logger")
+        for kind in ("SQL", "DataFrame"):
+            logger.PySparkLogger.getLogger(f"{kind}QueryContextLogger").setLevel(logging.CRITICAL)

@@ -1,6 +1,7 @@
 """What Spark lacks for some formats and file systems, Delta Lake, Iceberg and S3, and how a session gets it.
 
-The classes must be there before the session is: Delta's rules are part of it. In order: classes that are
+The classes must be there before the session is: Delta's rules are part of it. A Spark that is spoken to by
+Spark Connect must have been started with them. In order: classes that are
 loadable already (`--packages`, `--jars`, baked into the image), the folder named by `MCSPARK_JARS`, Spark's
 own resolver, Python's client. `python -m mcspark.runtime.formats FOLDER delta iceberg s3` fills such a
 folder.
@@ -14,6 +15,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
 from mcspark.engine.classic import class_path, jvm
 from mcspark.errors import ConfigurationError
 from mcspark.runtime import streams
@@ -23,6 +27,7 @@ from mcspark.runtime.java import ensure_java
 from mcspark.runtime.repository import file_stem
 
 _EXTENSIONS = "spark.sql.extensions"
+_SERVER_SCALA = "2.13"  # of every Spark that speaks to a client of Spark 4
 
 
 def prepare(
@@ -69,6 +74,45 @@ def _refuse_unprepared(names: Sequence[str], given: Mapping[str, str]) -> None:
                 f"This session was made without {_EXTENSIONS}={rule}, which {name} tables need; "
                 "make it with that setting, or let mcspark make it"
             )
+
+
+def require_at_server(spark: SparkSession, names: Sequence[str]) -> None:
+    """Refuse a session of Spark Connect whose server lacks what these features need.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    names : sequence of str
+        Of :data:`mcspark.runtime.features.FEATURES`.
+
+    Raises
+    ------
+    ConfigurationError
+        Classes are not on the server's class path, or a setting is missing with which it must start.
+    """
+    for name in names:
+        if name == "s3":  # whose paths are refused by their scheme
+            continue
+        feature = FEATURES[name]
+        rules = str(spark.conf.get(_EXTENSIONS, None) or "").split(",")
+        wanted = {_EXTENSIONS: feature.extension} if feature.extension not in ["", *rules] else {}
+        wanted |= {key: value for key, value in feature.settings.items() if not spark.conf.get(key, None)}
+        if wanted or not _loads(spark, feature.probe):
+            build = feature.builds.get(f"Spark {jvm.minor(spark.version)} with Scala {_SERVER_SCALA}")
+            jars = f"--packages {build.coordinate}" if build else f"{name}'s jars for Spark {spark.version}"
+            line = " ".join([jars, *(f"--conf {key}={value}" for key, value in wanted.items())])
+            raise ConfigurationError(
+                f"the Spark Connect server was started without what {name} tables need, and it cannot be "
+                f"added from here; start it with {line}"
+            )
+
+
+def _loads(spark: SparkSession, name: str) -> bool:
+    """Whether the planner of a session that has no JVM here knows a class of Java's."""
+    try:
+        return bool(spark.sql(f"SELECT java_method('{name}', 'none')").schema)
+    except AnalysisException as error:  # it has no such method, or another planner not this function
+        return "UNEXPECTED_CLASS_TYPE" not in str(error)
 
 
 def _added_jars(names: Sequence[str], environ: Mapping[str, str]) -> list[str]:

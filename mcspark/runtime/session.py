@@ -20,7 +20,7 @@ from mcspark.config.remote import remote_address
 from mcspark.config.secrets import JAVA_PATTERN
 from mcspark.engine.classic import jvm, workers
 from mcspark.engine.classic.store import respect_umask
-from mcspark.engine.errors import ENGINE_ERRORS
+from mcspark.engine.errors import ENGINE_ERRORS, leave_errors_to_who_catches_them
 from mcspark.runtime import formats, streams
 from mcspark.runtime.jars import add_lightgbm, offer_lightgbm
 from mcspark.runtime.java import ensure_java
@@ -72,10 +72,12 @@ def spark_session(
     ConfigurationError
         No Java, or the jars cannot be had that must be there.
     """
+    leave_errors_to_who_catches_them()
     settings = {**CORRECTNESS, **(extra or {})}
     if address := remote_address():
         spark = remote_session(app_name, settings, address)
         hide_secrets(spark)
+        formats.require_at_server(spark, features)
         if engine in _ADDS:
             _ADDS[engine](spark)  # says or refuses what cannot be had
         return spark

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 from connect_server import connect_server
@@ -19,11 +20,14 @@ from harness import THIS_PYTHON, Submitted, environment, submit
 from small_tables import CALIBRATOR, KEY, write_config, write_tables
 
 from mcspark.acs.population import population_arrays
+from mcspark.runtime.features import FEATURES
+from tests.conftest import one_at_a_time
 from tests.tiny import TINY
 
 pytestmark = pytest.mark.skipif(
     pyspark.__version__ < "4" or find_spec("grpc") is None, reason="needs Spark 4 and the extra `connect`"
 )
+DAY = {"ds": "2026-11-26"}
 LEARNING: dict[str, Any] = {**CALIBRATOR, "engine": "lightgbm", "rounds": 2}
 
 
@@ -51,8 +55,19 @@ def place(tmp_path_factory: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: Any) -> Iterator[str]:
-    """A server that works in a folder of its own."""
-    with connect_server(tmp_path_factory.mktemp("server"), **TINY) as address:
+    """A server that works in a folder of its own, and that has been started with Delta Lake and Iceberg."""
+    folder = tmp_path_factory.mktemp("server")
+    command = [THIS_PYTHON, "-m", "mcspark.runtime.formats", folder / "jars", "delta", "iceberg"]
+    with one_at_a_time(tmp_path_factory.getbasetemp().parent / "ivy.lock"):
+        subprocess.run(command, capture_output=True, check=True, timeout=300, env=environment({}))
+    delta = FEATURES["delta"]
+    lake = {
+        "spark.jars": ",".join(map(str, (folder / "jars").iterdir())),
+        "spark.sql.extensions": delta.extension,
+        "spark.databricks.delta.snapshotPartitions": "1",
+        **delta.settings,
+    }
+    with connect_server(folder, **TINY, **lake) as address:
         yield address
 
 
@@ -69,8 +84,24 @@ def calibrated(place: Path, server: str) -> Submitted:
     return done
 
 
-def scores(folder: Path) -> pd.DataFrame:
-    return pd.read_parquet(folder / "calibrated").sort_values(KEY, ignore_index=True)
+def scores(folder: Path, name: str = "calibrated") -> pd.DataFrame:
+    """The rows of all files below a folder, which are those of one version."""
+    files = [pq.ParquetFile(path).read().to_pandas() for path in (folder / name).rglob("*.parquet")]
+    return pd.concat(files).sort_values(KEY, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def in_delta(place: Path, server: str, calibrated: Submitted) -> Path:
+    """Folder of a run that has scored the tables into a Delta table, and its configuration."""
+    del calibrated
+    folder = place / "delta"
+    folder.mkdir()
+    output = {"path": str(folder / "calibrated"), "format": "delta", "partition": DAY}
+    config = write_config(folder, place / "tables", model={"path": str(place / "there/model")}, output=output)
+    scored = connected("score", "--config", config, remote=server, cwd=place)
+    assert scored.exit_code == 0, scored.stderr[-3000:]
+    assert "ContextLogger" not in scored.stderr, "errors are told by who catches them"
+    return folder
 
 
 def test_the_same_model_and_scores_as_by_spark_submit(place, calibrated):
@@ -100,16 +131,15 @@ def test_paths_begin_where_the_command_was_started(place, calibrated):
     assert calibrated.summary["paths"]["output"] == str(place / "there/calibrated")
 
 
-def test_score_and_audit(place, server, calibrated):
-    other = place / "again"
-    other.mkdir()
-    model = {"path": str(place / "there/model")}
-    config = write_config(other, place / "tables", model=model)
-    scored = connected("score", "--config", config, remote=server, cwd=place)
-    assert scored.exit_code == 0, scored.stderr[-3000:]
+def test_score_into_delta(place, in_delta):
+    commits = [p.read_text() for p in (in_delta / "calibrated/_delta_log").glob("*.json")]
+    assert len(commits) == 1
     expected = scores(place / "there")["calibrated_score"].to_numpy()
-    assert scores(other)["calibrated_score"].to_numpy().tobytes() == expected.tobytes()
-    audited = connected("audit", "--config", config, remote=server, cwd=place)
+    assert scores(in_delta)["calibrated_score"].to_numpy().tobytes() == expected.tobytes()
+
+
+def test_audit(place, server, calibrated, in_delta):
+    audited = connected("audit", "--config", in_delta / "run.yaml", remote=server, cwd=place)
     assert audited.exit_code == 0, audited.stderr[-3000:]
     before = calibrated.summary["metrics"]["before"]
     assert audited.summary["metrics"]["before"]["loss"] == before["loss"]
@@ -192,10 +222,15 @@ def test_nobody_there_is_transient(place, tmp_path):
     assert "no Spark Connect server answers at sc://localhost:9" in done.stdout
 
 
-def test_submitted_with_a_remote_spark(place, server, calibrated, tmp_path):
-    """`spark-submit --remote` starts a JVM that does nothing; the job is as any other."""
-    del calibrated
-    config = write_config(tmp_path, place / "tables", model={"path": str(place / "there/model")})
+def test_submitted_with_a_remote_spark(place, server, in_delta, tmp_path):
+    """`spark-submit --remote` starts a JVM that does nothing; the job is as any other, here from Delta into
+    Iceberg."""
+    config = write_config(
+        tmp_path, place / "tables", model={"path": str(place / "there/model")},
+        scored={"path": str(in_delta / "calibrated"), "format": "delta", "partition": DAY, "key": KEY},
+        output={"path": str(tmp_path / "calibrated"), "format": "iceberg", "partition": DAY},
+    )  # fmt: skip
     done = submit("jobs/score.py", "--config", config, master=None, options=("--remote", server))
     assert done.exit_code == 0, done.stdout[-3000:]
-    assert len(scores(tmp_path)) == 6000
+    found = scores(tmp_path, "calibrated/data")["calibrated_score"].to_numpy()
+    assert found.tobytes() == scores(place / "there")["calibrated_score"].to_numpy().tobytes()

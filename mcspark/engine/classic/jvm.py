@@ -44,10 +44,11 @@ def platform() -> Platform:
     """Of the JVM that runs."""
     scala = str(java_class("scala.util.Properties").versionNumberString())
     hadoop = str(java_class("org.apache.hadoop.util.VersionInfo").getVersion())
-    return Platform(_minor(pyspark.__version__), _minor(scala), hadoop)
+    return Platform(minor(pyspark.__version__), minor(scala), hadoop)
 
 
-def _minor(version: str) -> str:
+def minor(version: str) -> str:
+    """A version to its second place."""
     return ".".join(version.split(".")[:2])
 
 

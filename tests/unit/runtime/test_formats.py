@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from mcspark.config import Config
 from mcspark.engine.classic.jvm import Platform
 from mcspark.errors import ConfigurationError
 from mcspark.runtime import formats
 from mcspark.runtime.features import FEATURES, Build, Feature, features_of
-from mcspark.runtime.formats import checked_jars, main, prepare
+from mcspark.runtime.formats import checked_jars, main, prepare, require_at_server
 
 SPARK_3 = Platform("3.5", "2.12", "3.3.4")
 SPARK_4 = Platform("4.1", "2.13", "3.4.2")
@@ -81,3 +82,45 @@ def test_a_build_of_spark_without_known_jars_is_told(monkeypatch: pytest.MonkeyP
         ConfigurationError, match=r"delta .* Scala 2\.13 .* but for Spark 3\.5 with Scala 2\.12 and"
     ):
         formats.build_of("delta")
+
+
+class Server:
+    """A session of Spark Connect: settings that its server has, and classes that its planner knows."""
+
+    version = "4.1.4"
+
+    def __init__(self, settings: dict[str, str], classes: set[str]) -> None:
+        self.conf = self
+        self._settings, self._classes = settings, classes
+
+    def get(self, key: str, default: Any) -> Any:
+        return self._settings.get(key, default)
+
+    def sql(self, query: str) -> Any:
+        known = any(f"'{name}'" in query for name in self._classes)
+        kind = "UNEXPECTED_STATIC_METHOD" if known else "UNEXPECTED_CLASS_TYPE"
+        raise AnalysisException(f"[DATATYPE_MISMATCH.{kind}] Cannot resolve")
+
+
+DELTA = FEATURES["delta"]
+RULES = {"spark.sql.extensions": f"a.B,{DELTA.extension}", **DELTA.settings}
+CLASSES = {FEATURES[name].probe for name in ("delta", "iceberg")}
+
+
+def test_a_server_that_has_all_is_taken() -> None:
+    require_at_server(cast("Any", Server(RULES, CLASSES)), ("delta", "iceberg", "s3"))
+    require_at_server(cast("Any", Server({}, set())), ())
+
+
+@pytest.mark.parametrize(
+    ("settings", "classes", "told"),
+    [
+        ({}, CLASSES, "--packages io.delta:delta-spark_4.1_2.13:4.4.0 --conf spark.sql.extensions=io.delta"),
+        ({"spark.sql.extensions": DELTA.extension}, CLASSES, "--conf spark.sql.catalog.spark_catalog=org"),
+        (RULES, {DELTA.probe}, "iceberg tables need.*iceberg-spark-runtime-4.1_2.13:1.11.0$"),
+    ],
+    ids=["no rules", "no catalog", "no classes"],
+)
+def test_what_a_server_lacks_is_told(settings: Any, classes: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        require_at_server(cast("Any", Server(settings, classes)), ("delta", "iceberg"))
