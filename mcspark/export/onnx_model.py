@@ -63,13 +63,13 @@ def to_onnx(model: SavedModel) -> bytes:
 
 
 def _inputs(model: SavedModel) -> tuple[str, ...]:
-    read = [f.column for f in model.groups.families if f.categories]
+    read = [f.column for f in model.groups.learned.families if f.categories]
     return tuple(dict.fromkeys([model.columns["scoreCol"], *read]))
 
 
 def _columns_of_numbers(model: SavedModel) -> set[str]:
     """The score, and what is cut; a column of categories alone is text. What ONNX cannot have is refused."""
-    families = model.groups.families
+    families = model.groups.learned.families
     for family in families:
         if family.kind == "predicate":
             raise ConfigurationError(
@@ -89,7 +89,7 @@ def _columns_of_numbers(model: SavedModel) -> set[str]:
 
 def _codes(nodes: Nodes, model: SavedModel, columns: dict[str, str], numbers: set[str]) -> list[_Codes]:
     found, first = [], 0
-    for family in model.groups.families:
+    for family in model.groups.learned.families:
         groups = tuple(range(first, first + len(family.categories)))
         first += len(family.categories)
         if groups:
@@ -129,7 +129,8 @@ def _intersections(nodes: Nodes, model: SavedModel, families: list[_Codes]) -> l
     """The intersections of every two families, as the codes of one more."""
     owner = {group: (i, code) for i, f in enumerate(families) for code, group in enumerate(f.groups, start=1)}
     of_two: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-    for group, (one, two) in enumerate(model.groups.pairs, start=len(model.groups.base_names)):
+    learned = model.groups.learned
+    for group, (one, two) in enumerate(learned.pairs, start=len(learned.base_names)):
         (i, a), (j, b) = owner[one], owner[two]
         of_two.setdefault((i, j), []).append((group, a, b))
     found = []

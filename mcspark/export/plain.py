@@ -13,17 +13,12 @@ _DEFINITIONS = ("bins", "divide_by", "where")
 
 
 def additive(model: SavedModel) -> Stages:
-    """The stages of a model; a ``ConfigurationError`` if it has features or segments, or no trees."""
+    """The stages of a model; a ``ConfigurationError`` if it has segments, or no trees."""
     if model.table is not None:
         raise ConfigurationError(
             f"a model with calibrators for {len(model.table)} segments cannot be exported as one; score with "
             "`mcspark score-local` or `mcspark score`, or export the folder of one segment, such as "
             f"{segment_file(0)} in the model's, for {model.table.names[0]}"
-        )
-    if model.groups.features:
-        raise ConfigurationError(
-            "a model that has learned from columns (features) cannot be exported yet; score with "
-            "`mcspark score-local` or `mcspark score`, or fit one without the section features"
         )
     if isinstance(model.calibrator, Stages):
         return model.calibrator
@@ -43,7 +38,8 @@ def to_plain(model: SavedModel) -> dict[str, Any]:
     """
     stages = additive(model)
     families = []
-    for family in model.groups.families:
+    groups = model.groups.learned
+    for family in groups.families:
         cut = {k: getattr(family, k) for k in _DEFINITIONS if getattr(family, k) is not None}
         cut = {k: list(v) if isinstance(v, tuple) else v for k, v in cut.items()}
         known = {
@@ -58,7 +54,7 @@ def to_plain(model: SavedModel) -> dict[str, Any]:
         "version": VERSION,
         "score": model.columns["scoreCol"],
         "families": families,
-        "intersections": [list(pair) for pair in model.groups.pairs],
-        "groups": list(model.groups.names),
+        "intersections": [list(pair) for pair in groups.pairs],
+        "groups": list(groups.names),
         "stages": [{"link": stage.link, **stage.form.to_dict()} for stage in stages.stages],
     }

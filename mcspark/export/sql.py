@@ -87,14 +87,14 @@ def to_sql(
     def written(text: str) -> str:
         return text if dialect == SPOKEN else parse_one(text, dialect=SPOKEN).sql(dialect=dialect)
 
-    lists = dialect == _WITH_LISTS
-    found = [lookups(model.groups, stage.form, _IN_LIST if lists else _IN_TABLE) for stage in stages]
+    groups, lists = model.groups.learned, dialect == _WITH_LISTS
+    found = [lookups(groups, stage.form, _IN_LIST if lists else _IN_TABLE) for stage in stages]
     source = table_named(table, dialect)
     place = table_named(view, dialect) if view else with_suffix(source, "_calibrated")
     _check_names(source, place)
     query = _query(model, found, dialect, source.sql(dialect=SPOKEN), _key(model, key))
     rows: dict[str, Iterable[tuple[Any, ...]]] = {
-        "mcspark_word": word_rows(model.groups.families),
+        "mcspark_word": word_rows(groups.families),
         "mcspark_bin": (values for s, stage in enumerate(stages) for values in _bins(s, stage)),
         "mcspark_term": _terms(found, lists),
     }
@@ -167,7 +167,7 @@ def _bins(number: int, stage: Stage) -> Iterator[tuple[Any, ...]]:
 
 
 def _query(model: SavedModel, found: list[list[Lookup]], dialect: str, table: str, key: Sequence[str]) -> str:
-    families = dict(enumerate(model.groups.families))
+    families = dict(enumerate(model.groups.learned.families))
     used = sorted({i for some in found for lookup in some for i in lookup.families})
     numbers = [i for i in used if is_cut(families[i])]
     as_double = "".join(f", CAST(t.{quoted(families[i].column)} AS DOUBLE) AS mcspark_n{i}" for i in numbers)

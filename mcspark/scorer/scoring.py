@@ -88,8 +88,7 @@ class Scorer:
         self._stages = [_OneRowStage(stage) for stage in stages]
         self._layout, self._n_words = self.groups.layout, self.groups.n_words
         self._first_group = np.cumsum([0, *(len(f.categories) for f in self.groups.signed)])
-        pairs = () if self.groups.features else self.groups.pairs
-        self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        self._pairs = np.array(self.groups.learned.pairs, dtype=np.int64).reshape(-1, 2)
         families = zip(self._families, self.groups.signed, self._layout, strict=True)
         self._one_row_codes = [(_one_row_code(c, f), f.columns, place) for c, f, place in families]
         self._terms = lru_cache(REMEMBERED)(self._terms_of_signature)

@@ -154,9 +154,14 @@ class FittedGroups:
         return tuple(dict.fromkeys(c for f in self.signed for c in f.columns))
 
     @property
+    def learned(self) -> FittedGroups:
+        """What the trees learn from, as groups: these, or all categories of the features."""
+        return FittedGroups(self.features) if self.features else self
+
+    @property
     def learned_names(self) -> tuple[str, ...]:
-        """Names of what the trees tell apart: of the groups, or of all categories of the features."""
-        return FittedGroups(self.features).base_names if self.features else self.names
+        """Names of what the trees learn from."""
+        return self.learned.names
 
     @property
     def family_of_group(self) -> IntArray:
@@ -242,8 +247,7 @@ class FittedGroups:
         base = replace(self, pairs=()).membership(words).astype(np.float64)
         total = weight.sum()
         joint = base.T @ (base * weight[:, None])
-        family = self.family_of_group
-        alone = np.diag(joint)
+        family, alone = self.family_of_group, np.diag(joint)
         pairs = []
         for i in range(len(alone)):
             for j in range(i + 1, len(alone)):
@@ -269,8 +273,7 @@ class FittedGroups:
 
     def features_to_dict(self) -> list[dict[str, Any]]:
         """Plain JSON form of the features."""
-        plain: list[dict[str, Any]] = FittedGroups(self.features).to_dict()["families"]
-        return plain
+        return list(FittedGroups(self.features).to_dict()["families"])
 
     def with_features_of(self, plain: Any) -> FittedGroups:
         """The same with features from :meth:`features_to_dict`; the input is untrusted and checked.

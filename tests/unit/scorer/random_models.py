@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,26 @@ def random_model(seed: int, conditions: bool) -> tuple[SavedModel, list[Row]]:
     owner = np.repeat(np.arange(len(families)), sizes)
     every = [(i, j) for i in range(len(owner)) for j in range(i + 1, len(owner)) if owner[i] != owner[j]]
     pairs = tuple(p for p in every if rng.random() < 0.1)
-    groups = FittedGroups(families, pairs)
+    groups = FittedGroups(families, pairs, features=_features(seed, families))
     links = rng.choice(["identity", "logit"], rng.integers(0, 3))
-    stages = tuple(Stage(link, _form(rng, len(groups.names)), 3) for link in links.tolist())
+    stages = tuple(Stage(link, _form(rng, len(groups.learned_names)), 3) for link in links.tolist())
     columns = {"scoreCol": "the score", "predictionCol": "calibrated_score"}
-    saved = SavedModel("trees", groups, Stages(stages, groups.names), columns, 0, None)
+    saved = SavedModel("trees", groups, Stages(stages, groups.learned_names), columns, 0, None)
     return saved, _rows(rng, saved)
+
+
+def _features(seed: int, families: tuple[Family, ...]) -> tuple[Family, ...]:
+    """Of a third of the models, the columns of the groups with all categories, and one more."""
+    if seed % 3:
+        return ()
+    every = {"whole": (1, 2, 3, -4, 0, 2**40), "word": WORDS, "ratio": (-2, -1, 0, 1, 2, 6, 470)}
+    whole = [
+        replace(f, categories=tuple(dict.fromkeys([*every[f.column], *f.categories])))
+        if f.kind in ("value", "divide")
+        else replace(f, categories=tuple(range(len(f.bins) - 1)) if f.bins else f.categories)
+        for f in families
+    ]
+    return (*whole, Family("bins", "cut", (0, 1), bins=(-1.0, 0.25, 2.0), columns=("cut",)))
 
 
 def _families(rng: np.random.Generator, conditions: bool) -> tuple[Family, ...]:
@@ -81,8 +96,8 @@ def _rows(rng: np.random.Generator, saved: SavedModel) -> list[Row]:
     for stage in saved.calibrator.stages[:1]:
         for cut in stage.form.thresholds.tolist():
             scores |= {cut, math.nextafter(cut, 1.0), math.nextafter(cut, 0.0)}
-    edges = [e for f in saved.groups.families for e in (f.bins or ())]
-    ratios = [c * f.divide_by for f in saved.groups.families if f.divide_by for c in f.categories]
+    edges = [e for f in saved.groups.signed for e in (f.bins or ())]
+    ratios = [c * f.divide_by for f in saved.groups.signed if f.divide_by for c in f.categories]
     near = [math.nextafter(x, d) for x in (*edges, *ratios) for d in (-math.inf, math.inf)]
     doubles = [
         None,

@@ -29,7 +29,7 @@ def test_terms_of_the_look_ups_add_up_to_the_form(most):
     rng = np.random.default_rng(5)
     for seed in range(40):
         saved, _ = random_model(seed, conditions=True)
-        groups = saved.groups
+        groups = saved.groups.learned
         codes = np.stack([rng.integers(0, len(f.categories) + 1, 300) for f in groups.families], axis=1)
         member = groups.membership(groups.words(codes))
         for stage in saved.calibrator.stages:
@@ -45,7 +45,7 @@ def test_terms_of_the_look_ups_add_up_to_the_form(most):
 def test_tables_that_together_stay_small_are_one():
     saved, _ = random_model(5, conditions=True)
     form = saved.calibrator.stages[0].form
-    apart, together = (lookups(saved.groups, form, most) for most in (0, 10**7))
+    apart, together = (lookups(saved.groups.learned, form, most) for most in (0, 10**7))
     assert len(apart) > 3
     assert len(together) == 1
     assert sum(len(one.places) for one in apart) < len(together[0].places)
