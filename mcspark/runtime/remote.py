@@ -52,6 +52,7 @@ def remote_session(app_name: str, settings: Mapping[str, str], address: str) -> 
         )
     if missing := client.missing_packages():
         raise ConfigurationError(f"Spark Connect needs {', '.join(missing)}: install mcspark[connect]")
+    client.notice_silent_servers()
     shown = redact_uri(address)
     try:
         client.await_server(address, ANSWER_SECONDS)

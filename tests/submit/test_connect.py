@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -208,6 +209,45 @@ def test_a_server_that_goes_away_is_transient(place, tmp_path):
     assert job.returncode == 75, err[-3000:]
     assert json.loads(out.splitlines()[-1])["status"] == "transient"
     assert not (tmp_path / "calibrated").exists()
+
+
+SILENT = """
+import concurrent.futures, grpc, time
+class Silent(grpc.GenericRpcHandler):
+    def service(self, details):
+        return grpc.unary_unary_rpc_method_handler(lambda request, context: time.sleep(600))
+server = grpc.server(concurrent.futures.ThreadPoolExecutor(1), [Silent()])
+print(server.add_insecure_port("localhost:0"), flush=True)
+server.start()
+server.wait_for_termination()
+"""
+
+
+def test_a_connection_to_a_server_that_is_stopped_ends(monkeypatch):
+    """What is stopped keeps its connections, and says nothing for ever."""
+    import grpc
+    from pyspark.sql.connect.client import ChannelBuilder, DefaultChannelBuilder
+
+    from mcspark.engine.connect import client
+
+    monkeypatch.setattr(ChannelBuilder, "GRPC_DEFAULT_OPTIONS", list(ChannelBuilder.GRPC_DEFAULT_OPTIONS))
+    monkeypatch.setattr(client, "PING_SECONDS", 1)
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 1)
+    client.notice_silent_servers()
+    client.notice_silent_servers()
+    with subprocess.Popen([THIS_PYTHON, "-c", SILENT], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            with DefaultChannelBuilder(
+                f"sc://localhost:{int(server.stdout.readline())}"
+            ).toChannel() as channel:
+                call = channel.unary_unary("/a/b").future(b"")
+                time.sleep(0.5)
+                assert not call.done()
+                server.send_signal(signal.SIGSTOP)
+                assert call.exception(timeout=30).code() == grpc.StatusCode.UNAVAILABLE
+        finally:
+            server.kill()
 
 
 def test_nobody_there_is_transient(place, tmp_path):

@@ -12,6 +12,11 @@ _PACKAGES = {"grpc": "grpcio", "grpc_status": "grpcio-status", "zstandard": "zst
 # Waits of 0.05, 0.2, 0.8, 3.2 s and then 5 s each: a minute.
 _RETRIES, _LONGEST_WAIT_MS = 15, 5000
 
+PING_SECONDS = 330
+"""A server that says nothing is pinged; more often than every five minutes, Spark's would hang up."""
+ANSWER_SECONDS = 60
+"""A longer silence after a ping is taken for a connection that is lost."""
+
 
 def missing_packages() -> list[str]:
     """What is not installed of what a client needs."""
@@ -48,3 +53,16 @@ def give_up_after_a_minute(spark: SparkSession) -> None:
     retries: Any = import_module("pyspark.sql.connect.client.retries")
     client: Any = spark.client
     client.set_retry_policies([retries.DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_WAIT_MS)])
+
+
+def notice_silent_servers() -> None:
+    """Let connections from here on end that nobody answers on, such as those of a process that is stopped."""
+    client: Any = import_module("pyspark.sql.connect.client")
+    options = client.ChannelBuilder.GRPC_DEFAULT_OPTIONS
+    wanted = {
+        "grpc.keepalive_time_ms": PING_SECONDS * 1000,
+        "grpc.keepalive_timeout_ms": ANSWER_SECONDS * 1000,
+        "grpc.http2.ping_timeout_ms": ANSWER_SECONDS * 1000,  # which newer ones go by
+        "grpc.http2.max_pings_without_data": 0,  # no limit
+    }
+    options[:] = [*(option for option in options if option[0] not in wanted), *wanted.items()]

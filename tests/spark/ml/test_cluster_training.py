@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -135,9 +136,12 @@ def test_a_task_that_dies_ends_the_stage_and_every_process_of_it(learned, fitted
         time.sleep(0.2)
 
 
-def test_a_training_without_end_is_ended(learned, fitted, monkeypatch, tmp_path):
+@pytest.mark.parametrize("stopped", [False, True], ids=["all work", "one is stopped"])
+def test_a_training_without_end_is_ended(learned, fitted, monkeypatch, tmp_path, stopped):
     def endless(part, growth, peers, threads):
         Path(tmp_path, str(os.getpid())).touch()
+        if stopped and peers.rank == 1:  # no peer hears of it: its connections stay
+            threading.Timer(2, os.kill, (os.getpid(), signal.SIGSTOP)).start()
         return grow(part, replace(growth, max_trees=10**7, patience=10**7), peers, threads)
 
     def quick(spark, seconds):
@@ -146,7 +150,9 @@ def test_a_training_without_end_is_ended(learned, fitted, monkeypatch, tmp_path)
     monkeypatch.setattr(row_training, "ClusterTrainer", quick)
     with pytest.raises(TransientError, match="did not end within 8 s and was cancelled"):
         learned.fit(fitted.frame)
+    processes = [Path("/proc", file.name) for file in tmp_path.iterdir()]
+    assert len(processes) == 2
     end = time.monotonic() + 30
-    while any(Path("/proc", file.name).exists() for file in tmp_path.iterdir()):
+    while any(process.exists() for process in processes):
         assert time.monotonic() < end
         time.sleep(0.2)
