@@ -20,7 +20,7 @@ from mcspark.data.leases.ownership import refuse_others_folder
 from mcspark.data.publishing.sink import Publication
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.engine.literal import literal_reader
-from mcspark.errors import McsparkError
+from mcspark.errors import McsparkError, TransientError
 from mcspark.runtime.blocks import SCHEMA
 from mcspark.runtime.files import Files, java_reason
 
@@ -104,6 +104,26 @@ class KeptStore:
         if form.partition != partition:
             raise ValueError(f"they are those of {form.partition}")
         return form
+
+    def refuse_replaced(self, forms: Sequence[KeptForm]) -> None:
+        """Refuse what was read of partitions that another run has replaced since they were found.
+
+        Their cells would have been taken for others: in the bins, and with the sums, of those before.
+
+        Raises
+        ------
+        TransientError
+        """
+        for form in forms:
+            try:
+                same = self._form(form.partition).to_text() == form.to_text()
+            except (OSError, ValueError, *SPARK_ERRORS):
+                same = False
+            if not same:
+                raise TransientError(
+                    f"{self.place(form.partition)}: another run has replaced these kept cells while they "
+                    "were read; nothing was published; run again"
+                )
 
     def _content(self, forms: Sequence[KeptForm]) -> dict[str, str]:
         """Digest of the cells of each partition, or words on why they cannot be read; one job if they can."""

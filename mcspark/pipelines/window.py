@@ -262,6 +262,7 @@ class Learning:
                 cells, groups = table.collect_chosen(self._plan)
             with put_together(tests, fine, self._scale, (Role.test,)) as table:
                 test = table.collect(groups)
+            self._store.refuse_replaced(forms)
             told.update(rows=rows, cells=len(cells), partitions=len(forms))
             told.update(signatures=len(cells.membership), groups=len(groups.names))
         return Window(

@@ -17,7 +17,19 @@ _BARRIER = re.compile(
     r"Could not recover from a failed barrier ResultStage(?:.*finished unsuccessfully\.\n(?P<why>[^\n]*))?"
 )
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large|Not enough space")
-_DENIED = re.compile(r"Permission denied|AccessControlException|Read-only file system|AccessDeniedException")
+_DENIED = re.compile(
+    r"Permission denied|AccessControlException|Read-only file system|AccessDeniedException|Mkdirs failed"
+)
+_GONE = re.compile(r"(?:FileNotFoundException:|\[FAILED_READ_FILE\.FILE_NOT_EXIST\])[^\n]*")
+_UNREAD = re.compile(
+    r"(?:Encountered error while reading|Parquet column cannot be converted in|Checksum error)[^\n]*|"
+    r"\S+ is not a Parquet file[^\n]*|Can not read value at [^\n]*"
+)
+_DAMAGED = re.compile(
+    r"is not a Parquet file|cannot be converted in file|ParquetDecodingException|SchemaColumnConvert|"
+    r"[Cc]hecksum|[Cc]ould not read page|[Cc]an ?not read (?:value|page)|(?i:uncompress|decompress|corrupt)|"
+    r"[Mm]alformed|TProtocolException|EOFException|ZstdException"
+)
 _CAUSE = re.compile(r"^(?:Caused )?(?:by)?: ([^\n]+)", re.MULTILINE)
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)*(?P<last>\S[^\n]*)")
 _PEER_GONE = re.compile(
@@ -37,8 +49,9 @@ _AGAIN = "try again in a new process; if it happens again look into that executo
 def explained(error: BaseException) -> McsparkError | None:
     """The error that a user can act on behind an error of Spark; None if it is none that is known.
 
-    Lost executors, a lost driver JVM and connections that break are transient; a disk that is full, or that
-    may not be written, is for its owner to mend. What mcspark itself has raised in a task is that.
+    Lost executors, a lost driver JVM, connections that break and files that vanish while they are read are
+    transient; a file that cannot be read breaks the contract; a disk that is full, or that may not be
+    written, is for its owner to mend. What mcspark itself has raised in a task is that.
     """
     if is_gone(error):
         return TransientError(
@@ -62,7 +75,25 @@ def explained(error: BaseException) -> McsparkError | None:
             if said is None:
                 return None
             return kind(f"Spark failed: {said}; nothing was published; {mend}")
-    return None
+    return _of_reading(error, text)
+
+
+def _of_reading(error: BaseException, text: str) -> McsparkError | None:
+    """A file that is gone or cannot be read, though it was there and its schema was read before."""
+    if found := _GONE.search(text):
+        return TransientError(
+            f"Spark failed: {found[0].strip()}; somebody has removed or replaced it while it was read; "
+            "nothing was published; run again once nobody writes there"
+        )
+    if (found := _UNREAD.search(text)) is None:
+        return None
+    said = f"Spark failed: {found[0].strip()} ({reason_of(error)})"
+    if _DAMAGED.search(said):  # the stack below has such words in the names of classes
+        return ContractError(
+            f"{said}; the file is damaged, or was written anew while it was read; nothing was published; "
+            "write it anew, and run when nobody writes there"
+        )
+    return TransientError(f"{said}; nothing was published; run again, and if it happens again look at it")
 
 
 def reason_of(error: BaseException) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from unittest import mock
+
 import pytest
+
+from mcspark.pipelines import inputs
 
 
 @pytest.mark.parametrize(("old", "new"), [("RELP", "RELSHIPP"), ("ST", "STATE")])
@@ -48,3 +53,36 @@ def test_further_columns_are_logged_and_change_nothing(world, people):
     assert "note" in done.log
     assert "shoe" in done.log
     assert done.summary["rows"]["scored"] == len(people)
+
+
+def typed_anew(file: Path) -> None:
+    import pandas as pd
+
+    pd.read_parquet(file).assign(score="0.5").to_parquet(file)
+
+
+def torn(file: Path) -> None:
+    file.write_bytes(b"x" * file.stat().st_size)
+
+
+@pytest.mark.parametrize(
+    ("how", "words", "code"),
+    [
+        (Path.unlink, "part-0.parquet.*run again once nobody writes there", 75),
+        (
+            lambda file: file.write_bytes(b"x" * 5000),
+            "part-0.parquet.*is not a Parquet file.*write it anew",
+            3,
+        ),
+        (typed_anew, "part-0.*the file is damaged, or was written anew while it was read", 3),
+    ],
+)
+def test_a_file_that_another_job_replaces_while_it_is_read_is_named(world, how, words, code):
+    inspect = inputs.inspect
+
+    def replaced(*arguments, **options):
+        how(world.root / "scored" / "part-0.parquet")
+        return inspect(*arguments, **options)
+
+    with mock.patch.object(inputs, "inspect", replaced):
+        world.refused(words, code)

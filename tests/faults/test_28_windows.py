@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pandas as pd
 import pytest
 
+from mcspark.data.kept import KeptStore
 from tests.faults.conftest import ATTRIBUTES, GROUPS, KEY, SCORED, World, content, people_table
 from tests.tiny import tiny_tables
 
@@ -149,6 +151,23 @@ def test_kept_cells_that_are_damaged_are_told_and_computed_again(daily):
     assert "changed after they were written" in told[day(2)]
     assert "no kept cells" in told[day(3)]
     assert trees(daily) == learned
+
+
+def test_cells_that_another_run_replaces_while_they_are_read_are_not_taken_for_those_before(daily):
+    daily.ran("calibrate", **sections(daily))
+    cells, find = daily.root / "cells", KeptStore.find
+    late = {"cells": {"path": str(daily.root / "late cells")}}
+    daily.ran("calibrate", **sections(daily, **late, calibrator={"score_bins": 3}))
+
+    def then_replaced(self: KeptStore, wanted: Any) -> Any:
+        told = find(self, wanted)
+        shutil.rmtree(cells / day(2))
+        shutil.copytree(daily.root / "late cells" / day(2), cells / day(2))
+        return told
+
+    with mock.patch.object(KeptStore, "find", then_replaced):
+        daily.refused(f"{day(2)}: another run has replaced", 75, "calibrate", **sections(daily))
+    shutil.rmtree(cells / day(2))
 
 
 def test_how_large_a_group_must_be_needs_no_rows_to_be_read_again(daily):

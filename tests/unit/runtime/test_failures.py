@@ -6,7 +6,7 @@ import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PythonException
 
-from mcspark.errors import ConfigurationError, TransientError
+from mcspark.errors import ConfigurationError, ContractError, TransientError
 from mcspark.runtime.failures import explained, native_failure, reason_of
 
 
@@ -102,6 +102,7 @@ def test_what_is_lost_may_come_back(text):
         ),
         ("java.io.FileNotFoundException: /out/_temporary/0 (Read-only file system)", "the right to write"),
         ("java.io.IOException: Disk quota exceeded", "free some space"),
+        ("java.io.IOException: Mkdirs failed to create file:/out/.a (exists=false)", "the right to write"),
     ],
 )
 def test_a_disk_is_for_its_owner_to_mend(text, mend):
@@ -109,6 +110,40 @@ def test_a_disk_is_for_its_owner_to_mend(text, mend):
     assert isinstance(error, ConfigurationError)
     assert mend in str(error)
     assert text.partition(": ")[2] in str(error)
+    assert "\n" not in str(error)
+
+
+FRAMES = "\n\tat org.apache.hadoop.fs.ChecksumFileSystem.open\n\tat org.apache.parquet.Uncompressed.read"
+READING = "org.apache.spark.SparkException: Encountered error while reading file file:/in/a.parquet. Details:"
+
+
+@pytest.mark.parametrize("text", [
+    "org.apache.spark.SparkFileNotFoundException: File file:/in/a.parquet does not exist",
+    "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/in/a.parquet. File does "
+    "not exist.",
+    f"{READING}{FRAMES}\nCaused by: java.io.IOException: 503 Slow Down{FRAMES}",
+])  # fmt: skip
+def test_a_file_that_is_replaced_while_it_is_read_may_be_whole_the_next_time(text):
+    error = explained(JavaError(text))
+    assert isinstance(error, TransientError)
+    assert "in/a.parquet" in str(error)
+    assert "nothing was published; run again" in str(error)
+
+
+@pytest.mark.parametrize("text", [
+    f"{READING}{FRAMES}\nCaused by: java.lang.RuntimeException: file:/in/a.parquet is not a Parquet file. "
+    f"Expected magic number at tail{FRAMES}",
+    f"{READING}{FRAMES}\nCaused by: java.io.IOException: FAILED_TO_UNCOMPRESS(5){FRAMES}",
+    f"java.lang.RuntimeException: file:/in/a.parquet is not a Parquet file. Expected magic number{FRAMES}",
+    f"org.apache.parquet.io.ParquetDecodingException: Can not read value at 0 in file:/in/a.parquet{FRAMES}",
+    "org.apache.spark.sql.execution.QueryExecutionException: Parquet column cannot be converted in file "
+    "file:/in/a.parquet. Column: [score], Expected: double, Found: BINARY",
+])  # fmt: skip
+def test_a_file_that_is_damaged_is_for_its_owner_to_write_anew(text):
+    error = explained(JavaError(text))
+    assert isinstance(error, ContractError)
+    assert "in/a.parquet" in str(error)
+    assert "write it anew" in str(error)
     assert "\n" not in str(error)
 
 
