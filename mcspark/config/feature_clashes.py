@@ -29,11 +29,10 @@ def feature_problems(config: Config, *, compares: bool = False) -> Iterator[Prob
         if getattr(config, place) is not None:
             what = f"does not go with {other} yet; leave one of the sections out"
             yield Problem(("features",), what)
-    if scored.several:
-        what = "does not go with features yet; name one score by score, or leave features out"
-        yield Problem(("scored", scored.scores_key), what)
     roles = {folded(name): "is part of the key" for name in scored.key}
-    roles |= {folded(scored.score): "is the score"}
+    roles |= {
+        folded(name): "is the score" if not scored.several else "is a score" for name in scored.all_scores
+    }
     roles |= {folded(scored.label): "is the label"} if scored.label else {}
     for i, feature in enumerate(features.columns):
         if role := roles.get(folded(feature.column)):

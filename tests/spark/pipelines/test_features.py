@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import duckdb
 import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from mcspark import MulticalibratorModel
-from mcspark.cli.export import export
 from mcspark.cli.score_local import score_file
 from mcspark.cli.show import shown
-from mcspark.cli.text import Target
-from mcspark.errors import ConfigurationError
+from mcspark.export.sql import to_sql
 from mcspark.pipelines.calibrate import calibrate
 from mcspark.pipelines.score import score
 from mcspark.scorer import Scorer
+from mcspark.scorer.scoring import read_model
 from tests.tiny import tiny_tables
 
 from .conftest import (
@@ -160,7 +161,32 @@ def test_a_loaded_model_is_the_same(spark, run):
     assert set(steps["name"][steps["kind"] == "group"]) >= {"Shop no.=it's"}
 
 
-def test_what_is_not_there_yet_is_refused_in_a_sentence(run):
-    for target in (Target.json, Target.sql):
-        with pytest.raises(ConfigurationError, match="has learned from columns"):
-            list(export(str(run.model), target, "postgres", "t", KEY))
+def test_the_exported_model_gives_the_same_scores_in_a_database(run):
+    rows = run.rows.drop(columns=["calibrated_score"])
+    with duckdb.connect() as connection:
+        connection.register("given", pa.Table.from_pandas(rows))
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+        for statement in to_sql(read_model(run.model), "duckdb", "people", KEY):
+            connection.execute(statement)
+        found = connection.execute("SELECT * FROM people_calibrated").df()
+    both = run.rows.merge(found, on=KEY, suffixes=("", "_there"))
+    assert len(both) == len(rows)
+    np.testing.assert_allclose(both["calibrated_score_there"], both["calibrated_score"], rtol=0, atol=1e-12)
+
+
+def test_several_scores_learn_from_the_columns_each_as_if_it_were_alone(spark, run, tmp_path):
+    people = run.people.assign(root=np.sqrt(run.people["score"]))
+    write(tmp_path / "tables", people)
+    add_columns(tmp_path / "tables", "scored", people, "root")
+    calibrator = {"link": "logit", "rounds": 2, "refit": True, "engine": "auto"}
+    config = configuration(
+        tmp_path / "tables", tmp_path / "out", features={"columns": COLUMNS}, calibrator=calibrator,
+        scored={"scores": ["score", "root"]},
+    )  # fmt: skip
+    scores = calibrate(start(spark, "calibrate", config))["scores"]
+    one, other = (MulticalibratorModel.load(scores[name]["paths"]["model"]) for name in ("score", "root"))
+    alone = MulticalibratorModel.load(str(run.model))
+    assert (one.fitted, one.texts) == (alone.fitted, alone.texts)
+    assert one.calibrator.to_dict() == alone.calibrator.to_dict()
+    assert other.fitted == alone.fitted
+    assert scores["root"]["metrics"]["after"]["loss"] < scores["root"]["metrics"]["before"]["loss"]

@@ -51,7 +51,6 @@ def test_the_official_lightgbm_grows_the_trees():
         ("calibrator.engine=synapseml", "calibrator.engine: .*write auto or lightgbm"),
         ("cells={path: cells}", "features: does not go with kept cells yet"),
         ("segments={by: [country]}", "features: does not go with segments yet"),
-        ("scored.scores=[a, b]", "scored.scores: does not go with features yet"),
         ("features.columns=[{column: Label}]", "features.columns.0.column: is the label"),
         ("features.columns=[{column: a}, {column: score}]", "features.columns.1.column: is the score"),
         ("features.columns=[{column: ID}]", "features.columns.0.column: is part of the key"),
@@ -63,6 +62,13 @@ def test_the_official_lightgbm_grows_the_trees():
 def test_what_does_not_go_together_is_refused(more, match):
     with pytest.raises(ConfigurationError, match=match):
         config(more)
+
+
+def test_a_column_that_is_one_of_several_scores_is_refused():
+    scored = "scored={path: scored, key: [id], scores: [a, b]}"
+    assert config(scored, "features.columns=[{column: c}]").features is not None
+    with pytest.raises(ConfigurationError, match=r"features.columns.0.column: is a score"):
+        config(scored, "features.columns=[{column: B}]")
 
 
 def test_a_comparison_refuses_them():

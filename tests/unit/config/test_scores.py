@@ -97,7 +97,6 @@ def test_what_does_not_go_together_is_refused(more, match):
         ("segments={by: [country]}", "scored.classes: does not go with segments"),
         ("cells={path: cells}", "scored.classes: does not go with cells"),
         ("drift={against: m.json}", "scored.classes: does not go with drift.against"),
-        ("features={columns: [{column: sex}]}", "scored.classes: does not go with features"),
         ("labels={path: l, key: [id]}", "scored.classes: does not go with labels"),
         ("model.path=report_0002.html", "report.path: .*report_0002.html written beside it"),
     ],
