@@ -15,6 +15,9 @@ CALIBRATED_PREFIX = "calibrated_"
 ADDED_COLUMNS = (f"{CALIBRATED_PREFIX}score", "split")
 """The columns that a job adds to the key, score, label and weight of its output."""
 
+TOP_CLASS = "(top class)"
+"""What the largest of a row's scores of classes is called among them."""
+
 MAX_SCORES = 50
 """Most scores that are calibrated in one run."""
 
@@ -173,6 +176,8 @@ class ScoredTable(Partitioned, Source):
             raise ValueError("names fewer than two classes; name all of them, or one score by score")
         if again := repeated(classes.values()):
             raise ValueError(f"names the column {again[0]!r} twice; name a column for each class")
+        if TOP_CLASS in classes.values():
+            raise ValueError(f"names the column {TOP_CLASS!r}, as the largest score is called; rename it")
         cls._scores_have_room(tuple(classes.values()))
         return classes
 
@@ -272,5 +277,6 @@ class Output(Partitioned):
     )
     candidate: bool = Field(
         False,
-        description="Write to <path>_candidate: the published output stays, for a look before it changes.",
+        description="Write to <path>_candidate: the published output stays, for a look before it changes. "
+        "Model and report are replaced all the same; name others to keep those.",
     )

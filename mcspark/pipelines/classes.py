@@ -10,6 +10,7 @@ import structlog
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from mcspark.config.tables import TOP_CLASS
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.classes import LEAST
@@ -26,9 +27,6 @@ from mcspark.pipelines.run import Run
 from mcspark.runtime.columns import column
 
 log = structlog.get_logger(__name__)
-
-TOP = "(top class)"
-"""What the largest score of each row is called among the scores."""
 
 _TOP, _HIT = "__top", "__hit"
 _LOSS_BITS = 6
@@ -96,7 +94,7 @@ def top_result(
         for stage, some in zip(("before", "after"), cells, strict=False):
             last = some is cells[-1]
             found[stage] = measured(run, some, intervals=last, lead=lead)
-    return ScoreResult(TOP, found)
+    return ScoreResult(TOP_CLASS, found)
 
 
 def _top_cells(

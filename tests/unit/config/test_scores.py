@@ -90,6 +90,7 @@ def test_what_does_not_go_together_is_refused(more, match):
         ("scored.classes={cat: a}", "scored.classes: names fewer than two classes"),
         ("scored.classes={cat: a, dog: A}", "scored.classes: names the column 'A' twice"),
         ("scored.classes={cat: a, dog: ID}", "scored.classes: is the column 'ID', which is already key"),
+        ("scored.classes={cat: a, dog: '(top class)'}", "'.top class.', as the largest score is called"),
         ("scored.label=a", "scored.label: is the column 'a', which is already classes"),
         ("scored.scores=[c, d]", "scored: has classes and scores"),
         ("scored.score=c", "scored: has classes and score"),
