@@ -15,7 +15,8 @@ from mcspark.benchmark.population import ATTRIBUTES, Population
 from mcspark.config import Config
 from mcspark.core.metrics.metrics import Metrics
 from mcspark.engine.literal import literal_reader
-from mcspark.ml.cells import FixedPoint, make_cells
+from mcspark.ml.cells import make_cells
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.audit import audit

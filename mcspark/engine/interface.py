@@ -177,6 +177,9 @@ class Engine(Protocol):
     def parquet_schema(self, path: str) -> ParquetSchema:
         """The schema of a Parquet file, read from its footer."""
 
+    def parquet_rows(self, path: str) -> int:
+        """How many rows a Parquet file has, by its footer."""
+
     def driver_processes(self) -> set[int]:
         """Ids of processes of this machine, beside this one, that do the driver's work."""
 

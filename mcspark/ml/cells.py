@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,15 +13,17 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.core.cells.cells import LEAST_TOTAL, SUMS, Cells, Role
-from mcspark.core.cells.groups import Family, FittedGroups, distinct_rows
-from mcspark.core.cells.levels import MAX_DEPTH, IntArray, ScoreBins
+from mcspark.core.cells.cells import SUMS, Cells, Role
+from mcspark.core.cells.groups import Family, FittedGroups
+from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins
 from mcspark.engine.choice import engine_of
 from mcspark.errors import ContractError
-from mcspark.ml.cell_sums import PLACE, SEGMENT, SPREAD, merged_cells, spread_of, summed
+from mcspark.ml.cell_sums import PLACE, SEGMENT, SPREAD, merged_cells, summed
+from mcspark.ml.driver_cells import DriverCells, are_few, cells_from, signed
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.levels import level_column, with_bin
-from mcspark.ml.signatures import category_name, signature_of, word_names
+from mcspark.ml.signatures import category_name
 from mcspark.runtime.blocks import (
     by_bucket,
     counted,
@@ -37,11 +38,6 @@ log = structlog.get_logger(__name__)
 
 MAX_DRIVER_CELLS = 12_000_000
 """Cells that the driver holds at the most, about 1 GB."""
-
-_SUM_BITS = 60
-
-_LEAST_SHARE = 1e-6
-"""Share of the labelled weight below which the sums of one part of the split keep too few digits."""
 
 _ROLES = tuple(role.name for role in Role)
 
@@ -64,46 +60,6 @@ class ScoredColumns:
     label: str
     weight: str | None = None
     split: str | None = None
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """Powers of two by which weights and squared weights are scaled before they are summed as integers.
-
-    A sum of doubles depends on the order of the rows, which no cluster repeats. Integers do not: each term is
-    rounded once, to about 2^-60 of the total, and the sum is exact.
-    """
-
-    weight: float
-    weight_sq: float
-
-    @classmethod
-    def for_totals(cls, weight: float, weight_sq: float) -> FixedPoint:
-        """Scales that keep sums of this size within a signed 64-bit integer.
-
-        Raises
-        ------
-        ContractError
-            If there is no weight, or the weights are too large or too small to be squared.
-        """
-        if not weight:
-            raise ContractError(
-                "no labelled row has any weight: there is nothing to measure or to learn from"
-            )
-        if not all(LEAST_TOTAL < total < 1 / LEAST_TOTAL for total in (weight, weight_sq)):
-            raise ContractError(
-                f"the weights sum to {weight:g} and their squares to {weight_sq:g}, which is out of range; "
-                "divide the weights by their mean"
-            )
-        return cls(*(2.0 ** (_SUM_BITS - math.frexp(t * (1 + 1e-9))[1]) for t in (weight, weight_sq)))
-
-    @classmethod
-    def of(cls, frame: DataFrame, weight: str | None) -> FixedPoint:
-        """Scales for the rows of a table, and for any part of it; see :meth:`for_totals`."""
-        w = F.col(weight) if weight else F.lit(1.0)
-        row = frame.agg(F.sum(w), F.sum(w * w)).first()
-        assert row is not None  # an aggregate without keys has one row
-        return cls.for_totals(row[0] or 0.0, row[1] or 0.0)
 
 
 def _integer_sum(value: Column, scale: float) -> Column:
@@ -150,18 +106,24 @@ class CellTable:
         Schema of the category columns.
     bins : ScoreBins
     scale : FixedPoint
+    few : bool
+        Whether the rows are so few that the driver takes all cells, and nothing is kept.
     """
 
-    def __init__(self, blocks: DataFrame, kinds: str, bins: ScoreBins, scale: FixedPoint) -> None:
+    def __init__(
+        self, blocks: DataFrame, kinds: str, bins: ScoreBins, scale: FixedPoint, *, few: bool = False
+    ) -> None:
         self.bins, self.scale = bins, scale
         self._kinds = kinds
-        self.blocks = blocks.persist(StorageLevel.DISK_ONLY)
+        self._few = few
+        self.blocks = blocks if few else blocks.persist(StorageLevel.DISK_ONLY)
 
     def __enter__(self) -> CellTable:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.blocks.unpersist()
+        if not self._few:
+            self.blocks.unpersist()
 
     @property
     def profiles(self) -> DataFrame:
@@ -179,8 +141,14 @@ class CellTable:
         """Schema of the category columns."""
         return self._kinds
 
+    def on_driver(self) -> DriverCells:
+        """All cells of few rows."""
+        return DriverCells.of(self.blocks, self.bins, self.scale)
+
     def collect_chosen(self, wanted: GroupSet) -> tuple[Cells, FittedGroups]:
         """Choose the groups on these rows, and :meth:`collect` the cells by them."""
+        if self._few:
+            return self.on_driver().collect_chosen(wanted)
         groups = wanted.fit(self.profiles, "weight")
         return self.collect(groups), groups
 
@@ -194,15 +162,17 @@ class CellTable:
         ContractError
             If even the base levels make more cells.
         """
+        if self._few:
+            return self.on_driver().collect(groups)
         bins = self.bins
         while True:
-            sign = partial(_signed, groups=groups, bins=self.bins, coarser=bins)
-            signed = spread_out(self.blocks, sign, SPREAD)
-            table = by_bucket(signed, merged_cells, kept=True).persist(StorageLevel.DISK_ONLY)
+            sign = partial(signed, groups=groups, bins=self.bins, coarser=bins)
+            by_signature = spread_out(self.blocks, sign, SPREAD)
+            table = by_bucket(by_signature, merged_cells, kept=True).persist(StorageLevel.DISK_ONLY)
             try:
                 count, size = counted(table)
                 if count <= most:
-                    return self._to_cells(to_driver(table, size), groups, bins)
+                    return cells_from(to_driver(table, size), groups, bins, self.scale)
             finally:
                 table.unpersist()
             if not any(bins.depth):
@@ -212,12 +182,6 @@ class CellTable:
                 )
             bins = bins.coarser()
             log.warning("too many cells for the driver: score bins are merged", cells=count, bins=bins.n_bins)
-
-    def _to_cells(self, table: pa.Table | None, groups: FittedGroups, bins: ScoreBins) -> Cells:
-        data = {} if table is None else {n: table[n].to_numpy() for n in table.column_names}
-        none = np.zeros(0, dtype=np.int64)
-        words = np.stack([data.get(name, none) for name in word_names(groups)], axis=1)
-        return cells_of(data, words, groups, bins, self.scale)
 
 
 def _fewer(groups: FittedGroups) -> str:
@@ -229,60 +193,6 @@ def _fewer(groups: FittedGroups) -> str:
     return "use fewer groups: raise groups.min_share, or leave a column out"
 
 
-def cells_of(
-    data: Mapping[str, IntArray], words: IntArray, groups: FittedGroups, bins: ScoreBins, scale: FixedPoint
-) -> Cells:
-    """Cells from columns of integer sums, in an order of their own.
-
-    Parameters
-    ----------
-    data : mapping of str to ndarray
-        The place and the sums of each cell; nothing where there is none.
-    words : ndarray of int, shape (C, n_words)
-        Signature of each.
-    groups : FittedGroups
-    bins : ScoreBins
-    scale : FixedPoint
-
-    Raises
-    ------
-    ContractError
-        If one part of the split has next to no weight beside the others.
-    """
-    none = np.zeros(0, dtype=np.int64)
-    signatures, signature = distinct_rows(words)
-    role, place = np.divmod(data.get(PLACE, none), bins.n_bins)
-    _refuse_light_part(role, data.get("weight", none))
-    order = np.lexsort((place, signature, role))
-    units = dict.fromkeys(SUMS, scale.weight) | {"n": 1.0, "weight_sq": scale.weight_sq}
-    # Where nothing has a weight, every row weighs 1.
-    sums = {name: (name, units[name]) if name in data else ("n", 1.0) for name in SUMS}
-    return Cells(
-        bins,
-        groups.names,
-        groups.membership(signatures),
-        place[order],
-        signature[order],
-        role[order],
-        **{k: data.get(name, none)[order].astype(np.float64) / unit for k, (name, unit) in sums.items()},
-        features=groups.features_of(signatures),
-    )
-
-
-def _refuse_light_part(role: IntArray, weight: IntArray) -> None:
-    """Refuse a part of the split that weighs so little beside the others that one scale cannot serve both."""
-    if not len(weight):
-        return
-    held = np.bincount(role, weights=weight)
-    least = held[held > 0].min(initial=np.inf) / max(held.sum(), 1.0)
-    if least < _LEAST_SHARE:
-        raise ContractError(
-            f"one part of the split (fit, early_stopping, test) holds {least:.1e} of the weight of all "
-            f"labelled rows, too little to be measured beside them (at least {_LEAST_SHARE:g}); "
-            "correct or cap the weights, or split the rows otherwise (split.seed)"
-        )
-
-
 def make_cells(
     frame: DataFrame,
     columns: ScoredColumns,
@@ -290,6 +200,7 @@ def make_cells(
     bins: ScoreBins,
     scale: FixedPoint,
     roles: Sequence[str] = _ROLES,
+    rows: int | None = None,
 ) -> CellTable:
     """Make the cells of labelled rows: one pass, one group-by.
 
@@ -304,12 +215,15 @@ def make_cells(
         For weights that sum to no less than these rows'.
     roles : sequence of str
         Values of the split column; a cell's role is the place of its rows' among them.
+    rows : int, optional
+        No fewer than there are, where that is known: of few rows the driver takes all cells in one job.
     """
     binned = with_bin(frame, columns.score, bins, PLACE)
     place = role_of(columns, roles) * bins.n_bins + F.col(PLACE)
-    rows = rows_to_sum(binned, columns, families, place.alias(PLACE))
-    blocks = to_blocks(rows, partial(summed, weight=scale.weight, weight_sq=scale.weight_sq))
-    return CellTable(blocks, category_kinds(frame, families), bins, scale)
+    summing = rows_to_sum(binned, columns, families, place.alias(PLACE))
+    blocks = to_blocks(summing, partial(summed, weight=scale.weight, weight_sq=scale.weight_sq))
+    few = are_few(rows, len(families))
+    return CellTable(blocks, category_kinds(frame, families), bins, scale, few=few)
 
 
 def role_of(columns: ScoredColumns, roles: Sequence[str] = _ROLES) -> Column:
@@ -356,14 +270,3 @@ def _profiles(cells: pa.Table) -> pa.Table:
     np.add.at(total, other.reshape(-1), weight)
     columns = {n: cells[n].combine_chunks().dictionary_decode().take(pa.array(one)) for n in names}
     return pa.table({**columns, "weight": total})
-
-
-def _signed(cells: pa.Table, groups: FittedGroups, bins: ScoreBins, coarser: ScoreBins) -> pa.Table:
-    """Cells with their categories turned to a signature, and their bins to coarser ones."""
-    words = signature_of(cells, groups)
-    role, place = np.divmod(cells[PLACE].to_numpy(), bins.n_bins)
-    if coarser != bins:
-        place = coarser.assign(bins.edges()[:-1])[place]
-    columns = dict(zip(word_names(groups), words.T, strict=True))
-    columns |= {PLACE: role * coarser.n_bins + place, SPREAD: spread_of(words)}
-    return merged_cells(pa.table({**columns, **{n: cells[n] for n in cells.column_names if n in SUMS}}))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from mcspark.core.segments import MAX_SEGMENTS, SegmentTable
 from mcspark.errors import ContractError
-from mcspark.ml.cells import FixedPoint
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.signatures import category_name, place_among
 
 MOST_POOLED = 100

@@ -17,8 +17,9 @@ from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.metrics.calibration_error import level_errors
 from mcspark.core.metrics.score_metrics import SCORE_METRICS
 from mcspark.core.metrics.smooth_ece import group_smooth_ece
-from mcspark.ml.cells import FixedPoint, ScoredColumns, make_cells
+from mcspark.ml.cells import ScoredColumns, make_cells
 from mcspark.ml.converters import named, one_of, whole
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.working import WORKING, working_columns
 
@@ -101,10 +102,10 @@ class MulticalibrationEvaluator(Evaluator):
         names = replace(WORKING, weight=WORKING.weight if weight else None, split=None)
         frame = working_columns(dataset, columns, labelled=True)
         frame = with_categories(frame, self._groups.families)
-        scale = FixedPoint.of(frame, names.weight)
+        scale, rows = FixedPoint.counted(frame, names.weight)
         base = get("levels") * max(1, -(-300 // get("levels")))
         bins = ScoreBins(base, (_HALVINGS,) * base)
-        with make_cells(frame, names, self._groups.families, bins, scale) as table:
+        with make_cells(frame, names, self._groups.families, bins, scale, rows=rows) as table:
             if isinstance(self._groups, FittedGroups):
                 return table.collect(self._groups)
             return table.collect_chosen(self._groups)[0]

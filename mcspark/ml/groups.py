@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -28,7 +30,12 @@ from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.errors import ContractError
 from mcspark.identifiers import quote_identifier
 from mcspark.ml.features import all_categories
-from mcspark.ml.signatures import category_name, signature_weights
+from mcspark.ml.shares import category_shares, shares_of
+from mcspark.ml.signatures import (
+    category_name,
+    signature_weights,
+    signature_weights_of,
+)
 from mcspark.runtime.columns import as_double, column, with_columns
 from mcspark.runtime.settings import setting
 
@@ -36,9 +43,6 @@ if TYPE_CHECKING:
     from mcspark.config import Features, Groups
 
 _ANSI = "spark.sql.ansi.enabled"
-
-MAX_CATEGORIES = 10_000
-"""A column with more distinct values than this is no column of groups or features."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +118,20 @@ class GroupSet:
             is large enough to be a group, more than ``MAX_GROUPS`` are, or trees would learn from too many
             categories.
         """
-        shares = _category_shares(frame, self.signed, weight)
+        shares = category_shares(frame, self.signed, weight)
+        return self._fitted(shares, lambda groups: signature_weights(frame, groups, weight))
+
+    def fit_table(self, cells: pa.Table | None) -> FittedGroups:
+        """As :meth:`fit`, on an Arrow table of cells by their categories; None is a table of no cell."""
+        return self._fitted(shares_of(cells, self.signed), partial(signature_weights_of, cells))
+
+    def _fitted(
+        self, shares: Sequence[Mapping[Category, float]],
+        weights_of: Callable[[FittedGroups], tuple[IntArray, FloatArray]],
+    ) -> FittedGroups:  # fmt: skip
         fitted = self.chosen(shares)
         if self.intersections == 2:
-            fitted = self.paired(fitted, *signature_weights(frame, fitted, weight))
+            fitted = self.paired(fitted, *weights_of(fitted))
         if not self.features:
             return fitted
         return replace(fitted, features=all_categories(self.features, shares))
@@ -330,47 +344,3 @@ def _divided(value: Column, divide_by: float) -> Column:
 
 def _is_float(kind: DataType | None) -> bool:
     return isinstance(kind, FloatType | DoubleType)
-
-
-def _category_shares(
-    frame: DataFrame, families: tuple[Family, ...], weight: str | None
-) -> list[dict[Category, float]]:
-    """Share of the weight of every category of every family; one small row a category reaches the driver."""
-    if not families:
-        return []
-    names = [category_name(i) for i in range(len(families))]
-    integral = {f.name for f in frame.schema.fields if isinstance(f.dataType, IntegralType)}
-    value = F.col(weight) if weight else F.lit(1.0)
-    # Distinct combinations first: they are few, so the rows themselves are never multiplied.
-    profiles = frame.groupBy(*names).agg(F.sum(value).alias("w"))
-    entries = F.array(
-        *[
-            F.struct(F.lit(i).alias("family"), F.col(n).cast("string").alias("category"))
-            for i, n in enumerate(names)
-        ]
-    )
-    table = (
-        profiles.select(F.explode(entries).alias("e"), "w")
-        .groupBy("e.family", "e.category")
-        .agg(F.sum("w").alias("w"))
-        .limit(MAX_CATEGORIES * len(families) + 1)
-        .collect()
-    )
-    total = sum(row["w"] for row in table if row["family"] == 0)
-    if not total > 0:
-        raise ContractError(
-            "no labelled row has any weight, so no group can be chosen; check label and weight"
-        )
-    shares: list[dict[Category, float]] = [{} for _ in families]
-    for row in table:
-        if row["category"] is not None:
-            category = int(row["category"]) if names[row["family"]] in integral else row["category"]
-            shares[row["family"]][category] = row["w"] / total
-    for family, share in zip(families, shares, strict=True):
-        if len(share) > MAX_CATEGORIES:
-            raise ContractError(
-                f"column {family.column!r} has over {MAX_CATEGORIES} distinct values and is no column "
-                "of groups or features; "
-                "give it bins or divide_by, or name the groups by predicates"
-            )
-    return shares

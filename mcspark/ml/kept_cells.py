@@ -22,7 +22,8 @@ from mcspark.core.cells.cells import SUMS, Role
 from mcspark.core.cells.levels import IntArray, ScoreBins
 from mcspark.errors import ContractError, McsparkError
 from mcspark.ml.cell_sums import PLACE, SPREAD
-from mcspark.ml.cells import CellTable, FixedPoint
+from mcspark.ml.cells import CellTable
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.runtime.blocks import each_block, unpacked
 
 SHARED_BITS = 30

@@ -9,9 +9,11 @@ from pyspark.sql import functions as F
 
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
-from mcspark.core.cells.levels import ScoreBins, base_levels
-from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
-from mcspark.ml.groups import with_categories
+from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins, base_levels
+from mcspark.ml.cells import ScoredColumns, choose_bins, make_cells
+from mcspark.ml.driver_cells import are_few
+from mcspark.ml.fixed_point import FixedPoint
+from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.params import CalibratorParams
 from mcspark.ml.working import WORKING, working_columns
 from mcspark.runtime.columns import column
@@ -39,10 +41,27 @@ def learning_cells(
     frame = working_columns(dataset, columns, labelled=True)
     frame = with_categories(frame, wanted.signed)
     names = replace(WORKING, weight=WORKING.weight if columns.weight else None)
-    scale = FixedPoint.of(frame, names.weight)
+    scale, rows = FixedPoint.counted(frame, names.weight)
     levels = [*params.getOrDefault("levels"), *grids]
-    bins = learning_bins(frame, names, levels, params.getOrDefault("scoreBins"), scale)
-    with make_cells(frame, names, wanted.signed, bins, scale) as table:
+    return labelled_cells(frame, names, wanted, levels, params.getOrDefault("scoreBins"), scale, rows)
+
+
+def labelled_cells(
+    labelled: DataFrame, names: ScoredColumns, wanted: GroupSet, levels: list[int], score_bins: int,
+    scale: FixedPoint, rows: int,
+) -> tuple[Cells, FittedGroups]:  # fmt: skip
+    """Cells in bins as of :func:`learning_bins`, and the groups chosen on all these rows.
+
+    Of few rows the driver takes the cells of the finest bins, in the only job; bins and groups are chosen
+    there.
+    """
+    if are_few(rows, len(wanted.signed)):
+        base = base_levels(levels)
+        finest = ScoreBins(base, (MAX_DEPTH,) * base)
+        with make_cells(labelled, names, wanted.signed, finest, scale, rows=rows) as table:
+            return table.on_driver().in_chosen_bins(score_bins).collect_chosen(wanted)
+    bins = learning_bins(labelled, names, levels, score_bins, scale)
+    with make_cells(labelled, names, wanted.signed, bins, scale) as table:
         return table.collect_chosen(wanted)
 
 

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
+import pyarrow as pa
 import structlog
 from pyspark.sql import SparkSession
 
@@ -29,16 +30,19 @@ from mcspark.core.saved import (
 from mcspark.core.segments import SegmentTable
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.fit_summary import FitSummary
+from mcspark.runtime.driver_tables import write_parquet
 from mcspark.runtime.files import Files, beside, leaf
 from mcspark.runtime.untrusted import read_json
 
 log = structlog.get_logger(__name__)
 
 _SCHEMAS = {
-    "curves": "group long, bin long, lower double, upper double, value double, stage long, link string, "
-    "group_name string",
-    "pairs": "first long, second long, value double, stage long",
-}
+    "curves": {
+        "group": pa.int64(), "bin": pa.int64(), "lower": pa.float64(), "upper": pa.float64(),
+        "value": pa.float64(), "stage": pa.int64(), "link": pa.string(), "group_name": pa.string(),
+    },
+    "pairs": {"first": pa.int64(), "second": pa.int64(), "value": pa.float64(), "stage": pa.int64()},
+}  # fmt: skip
 """Of the tables: a calibrator that no group changes has nulls alone for the names of its groups."""
 
 
@@ -109,16 +113,15 @@ class CalibratorWriter:
 
     def write_to(self, folder: str) -> None:
         """Write the files of the model to a new folder, as they stand; for callers that publish it."""
-        spark = SparkSession.active()
-        files = Files(spark, folder)
+        files = Files(SparkSession.active(), folder)
         digests = []
         for number, part in enumerate(self._model.parts):
             digests.append(_write_texts(files, f"{folder}/{segment_file(number)}", part))
         if self._model.stages is not None:
-            _write_tables(spark, folder, _tables(self._model.stages))
+            _write_tables(files, folder, _tables(self._model.stages))
         if self._model.parts:
             parts = [_tables(part.stages) for part in self._model.parts]
-            _write_tables(spark, f"{folder}/segments", _by_segment(parts), "segment long")
+            _write_tables(files, f"{folder}/segments", _by_segment(parts))
         _write_texts(files, folder, self._model, tuple(digests))
 
 
@@ -131,10 +134,12 @@ def _write_texts(files: Files, folder: str, model: Savable, digests: tuple[str, 
     return str(plain["sha256"])
 
 
-def _write_tables(spark: SparkSession, folder: str, tables: dict[str, pd.DataFrame], more: str = "") -> None:
+def _write_tables(files: Files, folder: str, tables: dict[str, pd.DataFrame]) -> None:
     for name, table in tables.items():
-        schema = ", ".join(filter(None, (_SCHEMAS[name], more)))
-        spark.createDataFrame(table, schema).coalesce(1).write.parquet(f"{folder}/{name}")
+        kinds = {**_SCHEMAS[name], **({"segment": pa.int64()} if "segment" in table else {})}
+        found = pa.Table.from_pandas(table, pa.schema(list(kinds.items())), preserve_index=False)
+        write_parquet(files, f"{folder}/{name}", found)
+        files.write_text(f"{folder}/{name}/_SUCCESS", "")
 
 
 class CalibratorReader(Generic[M]):

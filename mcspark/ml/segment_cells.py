@@ -27,14 +27,14 @@ from mcspark.ml.cell_sums import PLACE, SEGMENT, SPREAD, merged_cells, spread_of
 from mcspark.ml.cells import (
     MAX_DRIVER_CELLS,
     CellTable,
-    FixedPoint,
     ScoredColumns,
     category_kinds,
-    cells_of,
     role_of,
     rows_to_sum,
 )
 from mcspark.ml.census import segment_key
+from mcspark.ml.driver_cells import cells_of
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.signatures import category_name, signature_of, word_names
 from mcspark.runtime.blocks import by_bucket, counted, each_block, spread_out, to_blocks, to_driver, unpacked
 from mcspark.runtime.columns import column

@@ -15,9 +15,10 @@ from mcspark.core.training.growing import Growing
 from mcspark.core.training.recipe import RecipeFit
 from mcspark.errors import ContractError
 from mcspark.ml import driver_training
-from mcspark.ml.cells import FixedPoint, ScoredColumns
+from mcspark.ml.cells import ScoredColumns
 from mcspark.ml.census import Census
 from mcspark.ml.fit_summary import FitSummary, trees_of
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
 from mcspark.ml.segment_cells import Placing, SegmentCells, segment_bins

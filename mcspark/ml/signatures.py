@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mcspark.core.cells.groups import Category, FittedGroups
-from mcspark.core.cells.levels import IntArray
+from mcspark.core.cells.groups import Category, FittedGroups, distinct_rows
+from mcspark.core.cells.levels import FloatArray, IntArray
 from mcspark.ml.levels import int_array
 from mcspark.runtime.columns import with_columns
 
@@ -91,3 +92,28 @@ def signature_weights(frame: DataFrame, groups: FittedGroups, weight: str | None
     value = F.col(weight) if weight else F.lit(1.0)
     table = with_signature(frame, groups).groupBy(*names).agg(F.sum(value).alias("w")).toPandas()
     return table[names].to_numpy(np.int64), table["w"].to_numpy(np.float64)
+
+
+def weight_of(cells: pa.Table) -> IntArray:
+    """The weights of cells as integers; where nothing has a weight, every row weighs 1."""
+    return np.asarray(cells["weight" if "weight" in cells.column_names else "n"].to_numpy())
+
+
+def category_weights(cells: pa.Table, families: int) -> Iterator[tuple[int, Category | None, int]]:
+    """Number, category and weight, once for each category of each family in an Arrow table of cells."""
+    weight = weight_of(cells)
+    for i in range(families):
+        column = cells[category_name(i)].combine_chunks()
+        codes = pc.fill_null(column.indices, len(column.dictionary)).to_numpy()
+        sums = np.zeros(len(column.dictionary) + 1, dtype=np.int64)
+        np.add.at(sums, codes, weight)
+        names = [*column.dictionary.to_pylist(), None]
+        yield from ((i, names[code], int(sums[code])) for code in np.unique(codes))
+
+
+def signature_weights_of(cells: pa.Table, groups: FittedGroups) -> tuple[IntArray, FloatArray]:
+    """As :func:`signature_weights`, from an Arrow table of cells."""
+    signatures, place = distinct_rows(signature_of(cells, groups))
+    sums = np.zeros(len(signatures), dtype=np.int64)
+    np.add.at(sums, place, weight_of(cells))
+    return signatures, sums.astype(np.float64)

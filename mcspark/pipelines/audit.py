@@ -62,8 +62,9 @@ def _measured(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[ScoreResult, Fi
     """The metrics of one score, with the groups and the number of signatures."""
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
-        told["rows"] = inputs.n_labelled
-        with make_cells(inputs.labelled, names, plan.families, measuring_bins(run), inputs.scale) as table:
+        told["rows"] = rows = inputs.n_labelled
+        bins = measuring_bins(run)
+        with make_cells(inputs.labelled, names, plan.families, bins, inputs.scale, rows=rows) as table:
             cells, groups = table.collect_chosen(plan)
     with run.stage("measure", "measure the test rows") as told:
         test = cells.of_role(Role.test)

@@ -22,7 +22,7 @@ from mcspark.ml.baselines import Baseline
 from mcspark.ml.cells import ScoredColumns, make_cells
 from mcspark.ml.cluster_training import check_cluster
 from mcspark.ml.groups import GroupSet
-from mcspark.ml.learning import learning_bins
+from mcspark.ml.learning import labelled_cells
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.row_training import RowTrainer
@@ -233,9 +233,10 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, FittedGroup
     config, names = run.config, replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
         levels = [*config.evaluation.levels, *estimator_of(config.calibrator).grids]
-        bins = learning_bins(inputs.labelled, names, levels, config.calibrator.score_bins, inputs.scale)
-        with make_cells(inputs.labelled, names, plan.signed, bins, inputs.scale) as table:
-            cells, groups = table.collect_chosen(plan)
+        cells, groups = labelled_cells(
+            inputs.labelled, names, plan, levels, config.calibrator.score_bins, inputs.scale,
+            inputs.n_labelled,
+        )  # fmt: skip
         told.update(rows=inputs.n_labelled, cells=len(cells))
         told.update(signatures=len(cells.membership), groups=len(groups.names))
     return cells, groups
@@ -259,7 +260,8 @@ def _cells_after(run: Run, inputs: Inputs, scored: DataFrame, model: Multicalibr
     """Cells of the calibrated score of the test rows: rows of one cell may end up in different levels."""
     names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
     bins = measuring_bins(run)
-    with make_cells(scored, names, model.fitted.families, bins, inputs.scale) as table:
+    families, rows = model.fitted.families, inputs.n_labelled
+    with make_cells(scored, names, families, bins, inputs.scale, rows=rows) as table:
         return table.collect(model.fitted.measured)
 
 

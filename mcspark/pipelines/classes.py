@@ -106,7 +106,8 @@ def _top_cells(
     labelled = frame.where(column(WORKING.label).isNotNull())
     judged = labelled.withColumns({_TOP: top, _HIT: (named == label).cast("double")})
     columns = ScoredColumns(_TOP, _HIT, inputs.weight)
-    with make_cells(judged, columns, groups.families, measuring_bins(run), inputs.scale) as table:
+    bins, rows = measuring_bins(run), inputs.n_labelled
+    with make_cells(judged, columns, groups.families, bins, inputs.scale, rows=rows) as table:
         return table.collect(groups.measured)
 
 

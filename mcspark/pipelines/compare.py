@@ -19,7 +19,8 @@ from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import ContractError
 from mcspark.ml import driver_training
-from mcspark.ml.cells import FixedPoint, choose_bins, make_cells
+from mcspark.ml.cells import choose_bins, make_cells
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.methods import given, recipe_of, settings_of, tree_settings
 from mcspark.ml.split import place
@@ -195,15 +196,15 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, Cells]:
     labelled = inputs.labelled.withColumn(_BUCKET, F.when(split == test, F.lit(test)).otherwise(bucket))
     names = replace(WORKING, weight=inputs.weight, split=_BUCKET)
     roles = [*(f"bucket_{i}" for i in range(BUCKETS)), test]
-    scale = FixedPoint.of(labelled, inputs.weight)
+    scale, rows = FixedPoint.counted(labelled, inputs.weight)
     base = base_levels(config.evaluation.levels)
     rest = labelled.where(split != test)
     bins = choose_bins(rest, names, base, config.calibrator.score_bins, scale)
-    with make_cells(labelled, names, plan.families, bins, scale, roles) as table:
+    with make_cells(labelled, names, plan.families, bins, scale, roles, rows) as table:
         cells, groups = table.collect_chosen(plan)
     finer = ScoreBins(base, tuple(min(depth + _FINER, MAX_DEPTH) for depth in bins.depth))
     held_out = replace(names, split=None)
-    with make_cells(labelled.where(split == test), held_out, plan.families, finer, scale) as table:
+    with make_cells(labelled.where(split == test), held_out, plan.families, finer, scale, rows=rows) as table:
         tested = table.collect(groups)
     learning = cells.take(cells.role < BUCKETS)
     if not (learning.weight.sum() > 0 and tested.weight.sum() > 0):

@@ -120,12 +120,17 @@ def stage_tables(
     publication: Publication, target: Target, inputs: Inputs, scored: DataFrame
 ) -> dict[str, str]:
     """Write the scored and the rejected rows aside; returns the paths they will have."""
-    rejected = target.beside("rejected")
-    columns = output_columns(inputs)
+    output, rejected = scored.select(*output_columns(inputs)), inputs.rejected
     return {
-        "output": publication.stage(target, scored.select(*columns), rows=inputs.n_accepted),
-        "rejected": publication.stage(rejected, inputs.rejected, rows=inputs.n_rejected, kind="rejected"),
+        "output": _staged(publication, target, output, inputs.n_accepted, "output"),
+        "rejected": _staged(publication, target.beside("rejected"), rejected, inputs.n_rejected, "rejected"),
     }
+
+
+def _staged(publication: Publication, target: Target, frame: DataFrame, rows: int, kind: str) -> str:
+    if not rows:  # which takes no job
+        return publication.stage_rows(target, (), frame.schema, kind=kind)
+    return publication.stage(target, frame, rows=rows, kind=kind)
 
 
 def stage_metrics(run: Run, publication: Publication, target: Target, results: Sequence[ScoreResult]) -> str:

@@ -27,7 +27,7 @@ from mcspark.data.rows.join import (
     refuse_unmatched,
 )
 from mcspark.data.rows.row_report import RowReport, refuse_rejected
-from mcspark.ml.cells import FixedPoint
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import most_by_column
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import Scored, with_each_calibrated

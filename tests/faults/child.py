@@ -21,7 +21,7 @@ from typing import Any
 
 from mcspark.data.formats.pointer import Pointer
 from mcspark.data.publishing.sink import Publication
-from mcspark.ml import trees
+from mcspark.ml import driver_cells, trees
 from mcspark.pipelines import job as jobs
 from mcspark.pipelines import score
 from mcspark.pipelines.rows import CALIBRATED
@@ -124,7 +124,11 @@ ENDLESS = 60_000
 
 
 def lose_executor_while_writing() -> None:
-    """An executor dies over slow rows; one task of another fails at its first attempt."""
+    """An executor dies over slow rows; one task of another fails at its first attempt.
+
+    Cells are made in the cluster, as of many rows.
+    """
+    driver_cells._FEW = 0
     calibrated_rows = score.calibrated_rows
 
     def slow(*arguments: Any, **options: Any) -> Any:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from mcspark.benchmark.clock import Clock
+from mcspark.ml import driver_cells
 
 from .conftest import KEY
 
 ROWS = 60_000
+
+
+@pytest.fixture(autouse=True)
+def _in_the_cluster(monkeypatch):
+    """Cells are made where those of many rows are."""
+    monkeypatch.setattr(driver_cells, "_FEW", 0)
 
 
 def big(world, skewed):

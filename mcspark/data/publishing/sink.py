@@ -38,9 +38,9 @@ from mcspark.data.publishing.commits import commit_of
 from mcspark.data.publishing.staged import Staged
 from mcspark.data.publishing.target import Target
 from mcspark.data.publishing.whole import refuse_other_layout
-from mcspark.data.publishing.writers import parquet_bytes, tasks_for, writer
-from mcspark.engine.literal import literal_reader
+from mcspark.data.publishing.writers import rows_written, table_of, tasks_for, writer
 from mcspark.errors import ConfigurationError, TransientError
+from mcspark.runtime.driver_tables import write_parquet
 from mcspark.runtime.files import Files, parent
 
 __all__ = ["Publication", "Target"]
@@ -155,7 +155,7 @@ class Publication:
 
         def write(folder: str) -> int:
             write_frame(frame.coalesce(tasks_for(self._spark, rows)), folder)
-            return literal_reader(self._spark).schema(frame.schema).parquet(folder).count()
+            return rows_written(self._spark, folder, frame.schema)
 
         return self._stage(target, frame.schema, write, rows, kind)
 
@@ -167,13 +167,14 @@ class Publication:
         Parameters
         ----------
         rows : sequence of tuple
-            In the order of the schema, which has no columns of the partition.
+            In the order of the schema without the columns of the partition, which are left out.
         """
         writer(target.format)
-        content = parquet_bytes(rows, schema)
+        schema = StructType([field for field in schema.fields if field.name not in (target.partition or {})])
+        table = table_of(rows, schema)
 
         def write(folder: str) -> int:
-            self._files(folder).write_bytes(f"{folder}/part-00000.snappy.parquet", content)
+            write_parquet(self._files(folder), folder, table)
             return len(rows)
 
         return self._stage(target, schema, write, len(rows), kind)

@@ -6,21 +6,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from mcspark.data.formats.lake import PROVIDERS
 from mcspark.engine.choice import engine_of
+from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.columns import column
+from mcspark.runtime.files import Files
 
 ROWS_A_FILE = 2_000_000
 """No file has more rows."""
 
 _ROWS_A_TASK = 50_000
 """No file has fewer rows on average, unless the table has: thousands of tiny files slow every reader down."""
+
+_FEW_FILES = 8
 
 
 def tasks_for(spark: SparkSession, rows: int) -> int:
@@ -50,12 +53,22 @@ def _parquet(df: DataFrame, folder: str) -> None:
     named.write.option("maxRecordsPerFile", ROWS_A_FILE).mode("error").parquet(folder)
 
 
-def parquet_bytes(rows: Sequence[tuple[Any, ...]], schema: StructType) -> bytes:
-    """The Parquet file with these rows, in the order of the schema's columns."""
+def rows_written(spark: SparkSession, folder: str, schema: StructType) -> int:
+    """Count what :func:`writer` has left in a folder, by the footers of its files.
+
+    Those of a few files are read here, which is sooner done than a job is started.
+    """
+    files = [name for name in Files(spark, folder).names(folder) if not name.startswith(("_", "."))]
+    if len(files) > _FEW_FILES:
+        return literal_reader(spark).schema(schema).parquet(folder).count()
+    engine = engine_of(spark)
+    return sum(engine.parquet_rows(f"{folder}/{name}") for name in files)
+
+
+def table_of(rows: Sequence[tuple[Any, ...]], schema: StructType) -> pa.Table:
+    """These rows, in the order of the schema's columns."""
     plain = [dict(zip(schema.names, row, strict=True)) for row in rows]
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(plain, to_arrow_schema(schema)), sink, compression="snappy")
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]  # pyarrow has no types
+    return pa.Table.from_pylist(plain, to_arrow_schema(schema))
 
 
 WRITERS: dict[str, Callable[[DataFrame, str], None]] = {

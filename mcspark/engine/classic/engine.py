@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from mcspark.engine.classic.jvm import java_class
-from mcspark.engine.classic.parquet import JavaSchema, parquet_schema
+from mcspark.engine.classic.parquet import JavaSchema, parquet_rows, parquet_schema
 from mcspark.engine.classic.store import HadoopStore, store_of
 from mcspark.engine.classic.workers import are_the_drivers
 from mcspark.engine.errors import ENGINE_ERRORS
@@ -73,6 +73,9 @@ class Classic:
 
     def parquet_schema(self, path: str) -> JavaSchema:
         return parquet_schema(self._spark, path)
+
+    def parquet_rows(self, path: str) -> int:
+        return parquet_rows(self._spark, path)
 
     def driver_processes(self) -> set[int]:
         name = java_class(_MANAGEMENT).getRuntimeMXBean().getName()

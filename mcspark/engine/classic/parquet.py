@@ -1,8 +1,10 @@
-"""Schemas of Parquet files, by Spark's own reader of them."""
+"""Footers of Parquet files, by Spark's own reader of them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -41,6 +43,19 @@ class JavaSchema:
 
 def parquet_schema(spark: SparkSession, path: str) -> JavaSchema:
     """The schema in the footer of a file."""
+    with _opened(spark, path) as reader:
+        schema = reader.getFooter().getFileMetaData().getSchema()
+        return JavaSchema(spark, schema, str(schema.toString()))
+
+
+def parquet_rows(spark: SparkSession, path: str) -> int:
+    """The number of rows in the footer of a file."""
+    with _opened(spark, path) as reader:
+        return int(reader.getRecordCount())
+
+
+@contextmanager
+def _opened(spark: SparkSession, path: str) -> Iterator[Any]:
     place = java_class("org.apache.hadoop.fs.Path")(path)
     file = java_class("org.apache.parquet.hadoop.util.HadoopInputFile")
     configuration = spark._jsc.hadoopConfiguration()
@@ -48,7 +63,6 @@ def parquet_schema(spark: SparkSession, path: str) -> JavaSchema:
         file.fromPath(place, configuration)
     )
     try:
-        schema = reader.getFooter().getFileMetaData().getSchema()
-        return JavaSchema(spark, schema, str(schema.toString()))
+        yield reader
     finally:
         reader.close()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from mcspark.engine.connect.parquet import MountedSchema
+from mcspark.engine.connect.parquet import MountedSchema, mounted_footer
 from mcspark.engine.connect.store import MountedStore
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.engine.interface import Executor, R
@@ -81,6 +81,9 @@ class Connect:
 
     def parquet_schema(self, path: str) -> MountedSchema:
         return MountedSchema.of(self._spark, path)
+
+    def parquet_rows(self, path: str) -> int:
+        return int(mounted_footer(path).num_rows)
 
     def driver_processes(self) -> set[int]:
         return set()

@@ -27,19 +27,8 @@ class MountedSchema:
 
     @classmethod
     def of(cls, spark: SparkSession, path: str) -> MountedSchema:
-        """The schema in the footer of a file.
-
-        Raises
-        ------
-        StoreError
-            If it is not there, or not Parquet.
-        """
-        try:
-            schema = pq.read_schema(MountedStore(path).local_name(path))
-        except FileNotFoundError as error:
-            raise FileNotFoundInStoreError(f"{path}: no such file") from error
-        except (OSError, pa.ArrowException) as error:
-            raise StoreError(str(error)) from error
+        """The schema in the footer of a file; errors as of :func:`mounted_footer`."""
+        schema = mounted_footer(path).schema.to_arrow_schema()
         return cls(schema, lambda: _nullable(literal_reader(spark).parquet(path).schema))
 
     def columns(self) -> list[tuple[str, MountedSchema]]:
@@ -47,6 +36,22 @@ class MountedSchema:
 
     def struct(self) -> StructType:
         return self._read()
+
+
+def mounted_footer(path: str) -> pq.FileMetaData:
+    """The footer of a file.
+
+    Raises
+    ------
+    StoreError
+        If it is not there, or not Parquet.
+    """
+    try:
+        return pq.read_metadata(MountedStore(path).local_name(path))
+    except FileNotFoundError as error:
+        raise FileNotFoundInStoreError(f"{path}: no such file") from error
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(str(error)) from error
 
 
 def _of_one(field: pa.Field) -> MountedSchema:

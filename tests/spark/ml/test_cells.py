@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,11 @@ from mcspark.core.cells.cells import SUMS, Cells, Role
 from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins
 from mcspark.errors import ContractError, McsparkError
 from mcspark.ml import cells as cells_module
-from mcspark.ml.cells import FixedPoint, ScoredColumns, choose_bins, make_cells
+from mcspark.ml import driver_cells
+from mcspark.ml.cells import ScoredColumns, choose_bins, make_cells
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.ml.learning import labelled_cells
 from mcspark.runtime import blocks
 
 COLUMNS = ScoredColumns("score", "label", "w", "split")
@@ -153,6 +156,50 @@ def test_reduced_in_many_parts_is_the_same(frame, plan, cells, monkeypatch):
     found = collected(frame, plan)
     for name in ("bin", "signature", "role", *SUMS):
         assert np.array_equal(getattr(found, name), getattr(cells, name)), name
+
+
+def plain(value):
+    """Arrays as lists, which compare."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize(
+    ("names", "learned"),
+    [
+        (COLUMNS, {"columns": [{"column": "c3"}, {"column": "c0"}]}),
+        (replace(COLUMNS, weight=None), None),
+    ],
+)
+def test_of_few_rows_the_driver_makes_the_same_cells_bins_and_groups(frame, monkeypatch, names, learned):
+    section = {"min_share": 0.01, "intersections": 2, "columns": [{"column": "c0"}, {"column": "c2"}]}
+    plan = GroupSet.from_config(section, learned)
+    rows = with_categories(
+        frame.where("c5 > 0 OR c0 = 1").withColumn("c2", F.expr("nullif(c2, 0)")), plan.signed
+    )
+    scale, n = FixedPoint.counted(rows, names.weight)
+    found = labelled_cells(rows, names, plan, [10, 15], 40, scale, n)
+    alone = make_cells(rows, names, plan.signed, found[0].bins, scale, rows=n).collect_chosen(plan)
+    monkeypatch.setattr(driver_cells, "_FEW", 0)
+    many = labelled_cells(rows, names, plan, [10, 15], 40, scale, n)
+    assert max(many[0].bins.depth) > 0 < len(many[1].pairs)
+    assert found[1] == alone[1] == many[1]
+    assert plain(asdict(found[0])) == plain(asdict(alone[0])) == plain(asdict(many[0]))
+
+
+def test_few_rows_without_weight_or_without_any_are_refused_as_many_are(frame, plan, monkeypatch):
+    for rows in (frame.withColumn("w", F.lit(0.0)), frame.limit(0)):
+        found = []
+        for most in (10**6, 0):
+            monkeypatch.setattr(driver_cells, "_FEW", most)
+            with (
+                pytest.raises(ContractError) as refused,
+                make_cells(rows, COLUMNS, plan.families, BINS, FixedPoint(1.0, 1.0), rows=1) as table,
+            ):
+                table.collect_chosen(plan)
+            found.append(str(refused.value))
+        assert found[0] == found[1]
 
 
 def test_what_is_missing_in_one_column_is_not_what_is_missing_in_the_other(spark):

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from mcspark.core.cells.decimals import divided
 from mcspark.core.cells.groups import Family, FittedGroups
 from mcspark.errors import ContractError
-from mcspark.ml import groups as groups_module
+from mcspark.ml import shares
 from mcspark.ml.groups import GroupSet, unseen_categories, with_categories
 from mcspark.ml.signatures import category_name, place_among, with_signature, word_names
 
@@ -237,7 +237,7 @@ def test_two_groups_of_one_name_are_refused(spark):
 
 
 def test_too_many_categories_name_the_column(spark, monkeypatch):
-    monkeypatch.setattr(groups_module, "MAX_CATEGORIES", 20)
+    monkeypatch.setattr(shares, "MAX_CATEGORIES", 20)
     frame = spark.range(50).selectExpr("id", "id % 2 AS sex", "id AS serial")
     with pytest.raises(ContractError, match="'serial' has over 20"):
         fit(frame, {"columns": [{"column": "sex"}, {"column": "serial"}]})

@@ -16,8 +16,8 @@ from mcspark.core.cells.cells import Role
 from mcspark.core.segments import with_columns
 from mcspark.errors import ContractError
 from mcspark.ml import census as census_module
-from mcspark.ml.cells import FixedPoint
 from mcspark.ml.census import Census
+from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import with_categories
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.segment_fits import NOT_JUDGED, SegmentFit

@@ -17,6 +17,7 @@ from mcspark.data.leases.manifest import read_manifest
 from mcspark.data.leases.ownership import MARK
 from mcspark.data.publishing.sink import Target
 from mcspark.errors import ContractError, GateError, OutputHeldError
+from mcspark.ml import driver_cells
 from mcspark.pipelines.calibrate import calibrate
 
 from .conftest import (
@@ -153,8 +154,12 @@ def test_nothing_private_is_left_behind(calibrated):
     }  # fmt: skip
 
 
-def test_the_same_rows_in_another_order_give_the_same_bits(spark, calibrated, tmp_path):
-    """A second run of the day on shuffled files: the day is replaced by itself, its neighbour not touched."""
+def test_the_same_rows_in_another_order_give_the_same_bits(spark, calibrated, tmp_path, monkeypatch):
+    """A second run of the day on shuffled files: the day is replaced by itself, its neighbour not touched.
+
+    The cluster chooses bins and groups this time, and sums the cells up, as if there were many rows.
+    """
+    monkeypatch.setattr(driver_cells, "_FEW", 0)
     shuffled = calibrated.people.sample(frac=1, random_state=1)
     write_tables(tmp_path / "tables", shuffled, files=5)
     before, output = content(calibrated.out / "calibrated" / "ds=2026-11-25"), calibrated.output

@@ -124,6 +124,7 @@ class World:
         patch.setattr(runtime_files, "os", Watched(self))
         patch.setitem(writers.WRITERS, "parquet", write_files(self.disk))
         patch.setattr(sink, "commit_of", lambda *_: None)
+        patch.setattr(sink, "rows_written", lambda spark, folder, _: spark.read.parquet(folder).count())
         clock = SimpleNamespace(sleep=self.sleep, monotonic=lambda: self.clock, time=time.time)
         patch.setattr(leases, "time", clock)
         thread = SimpleNamespace(ident=None, start=lambda: None)  # nothing is renewed

@@ -19,7 +19,7 @@ def family(size, name="job"):
 
 def chosen(monkeypatch, families, sizes, **settings):
     shares = [dict.fromkeys(range(size), 1 / max(size, 1)) for size in sizes]
-    monkeypatch.setattr(groups, "_category_shares", lambda *_: shares)
+    monkeypatch.setattr(groups, "category_shares", lambda *_: shares)
     return GroupSet(tuple(families), **settings).fit(None)
 
 
