@@ -93,7 +93,12 @@ class Part:
 
 
 def put_together(
-    parts: Sequence[Part], bins: ScoreBins, scale: FixedPoint, roles: Sequence[Role] = tuple(Role)
+    parts: Sequence[Part],
+    bins: ScoreBins,
+    scale: FixedPoint,
+    roles: Sequence[Role] = tuple(Role),
+    *,
+    few: bool = False,
 ) -> CellTable:
     """The cells of several partitions; integers are added, so their order says nothing.
 
@@ -107,6 +112,8 @@ def put_together(
         That of all parts.
     roles : sequence of Role
         Cells of which are wanted.
+    few : bool
+        Whether the parts have so few cells that the driver takes all of them.
 
     Raises
     ------
@@ -135,7 +142,7 @@ def put_together(
         )
         for part in parts
     ]
-    return CellTable(reduce(DataFrame.union, frames), parts[0].kinds, bins, scale)
+    return CellTable(reduce(DataFrame.union, frames), parts[0].kinds, bins, scale, few=few)
 
 
 def learning_weights(blocks: DataFrame, bins: ScoreBins) -> tuple[IntArray, int]:

@@ -18,6 +18,7 @@ from mcspark.data.kept import KeptStore, Wanted
 from mcspark.data.kept_form import KeptForm
 from mcspark.errors import ContractError, TransientError
 from mcspark.ml.cells import make_cells
+from mcspark.ml.driver_cells import are_few
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.kept_cells import (
     LEAST_DEPTH,
@@ -257,10 +258,11 @@ class Learning:
         fine = ScoreBins.common([f.bins for f in forms])
         by = ScoreBins.common([by, fine])
         tests = [part for part in parts if part.held_out or held_out is None]
+        few = are_few(sum(form.cells for form in forms), len(self._plan.families))
         with run.stage("cells", "put the cells of the partitions together") as told:
-            with put_together(parts, by, self._scale) as table:
+            with put_together(parts, by, self._scale, few=few) as table:
                 cells, groups = table.collect_chosen(self._plan)
-            with put_together(tests, fine, self._scale, (Role.test,)) as table:
+            with put_together(tests, fine, self._scale, (Role.test,), few=few) as table:
                 test = table.collect(groups)
             self._store.refuse_replaced(forms)
             told.update(rows=rows, cells=len(cells), partitions=len(forms))

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from mcspark.data.kept import KeptStore
+from mcspark.ml import driver_cells
 from tests.faults.conftest import ATTRIBUTES, GROUPS, KEY, SCORED, World, content, people_table
 from tests.tiny import tiny_tables
 
@@ -72,7 +73,7 @@ def trees(world: World) -> dict[str, Any]:
     return {name: found[name] for name in ("groups", "calibrator")} | texts
 
 
-def test_the_trees_are_those_of_one_fit_to_all_rows_at_once(daily):
+def test_the_trees_are_those_of_one_fit_to_all_rows_at_once(daily, monkeypatch):
     done = daily.ran("calibrate", **sections(daily))
     learned, told = trees(daily), done.summary["learned"]
     assert told["partitions"] == [day(n) for n in (3, 2, 1)]
@@ -83,6 +84,7 @@ def test_the_trees_are_those_of_one_fit_to_all_rows_at_once(daily):
     assert len(output) == ROWS
     assert output["split"].isna().all()
     assert output["label"].notna().all()
+    monkeypatch.setattr(driver_cells, "_FEW", 0)  # and to cells that stay in the cluster
     whole = daily.ran(
         "calibrate",
         scored={"path": str(daily.root / "whole"), "partition": {"ds": "2027-01-01"}},
