@@ -13,6 +13,7 @@ Method = Literal[
     "calibrated_multiaccuracy", "none",
 ]  # fmt: skip
 MAX_ROUNDS = 100
+MAX_DRIVER_CELLS = 12_000_000
 Levels = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -131,6 +132,14 @@ class Calibrator(Section):
         False,
         description="Trees alone: the calibrated score never falls where the score rises and the groups "
         "stay. The correction itself may not fall, so scores that are too extreme are not drawn together.",
+    )
+    driver_cells: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_DRIVER_CELLS,
+        description="Most cells that the driver holds; null: as many as half of its memory takes, at most "
+        "12,000,000. With more, scores are measured in the cluster; what is learned from cells merges score "
+        "bins until they fit.",
     )
     timeout_seconds: int = Field(3600, ge=1, description="Wall-clock limit of a fit; then exit code 75.")
     multiaccuracy: Multiaccuracy = Field(Multiaccuracy(), description="Settings of multiaccuracy.")

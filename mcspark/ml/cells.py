@@ -115,14 +115,14 @@ class CellTable:
     ) -> None:
         self.bins, self.scale = bins, scale
         self._kinds = kinds
-        self._few = few
+        self.few = few
         self.blocks = blocks if few else blocks.persist(StorageLevel.DISK_ONLY)
 
     def __enter__(self) -> CellTable:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._few:
+        if not self.few:
             self.blocks.unpersist()
 
     @property
@@ -145,12 +145,12 @@ class CellTable:
         """All cells of few rows."""
         return DriverCells.of(self.blocks, self.bins, self.scale)
 
-    def collect_chosen(self, wanted: GroupSet) -> tuple[Cells, FittedGroups]:
+    def collect_chosen(self, wanted: GroupSet, most: int = MAX_DRIVER_CELLS) -> tuple[Cells, FittedGroups]:
         """Choose the groups on these rows, and :meth:`collect` the cells by them."""
-        if self._few:
+        if self.few:
             return self.on_driver().collect_chosen(wanted)
         groups = wanted.fit(self.profiles, "weight")
-        return self.collect(groups), groups
+        return self.collect(groups, most), groups
 
     def collect(self, groups: FittedGroups, most: int = MAX_DRIVER_CELLS) -> Cells:
         """Sum the categories up to signatures and bring the cells to the driver, in an order of their own.
@@ -162,13 +162,11 @@ class CellTable:
         ContractError
             If even the base levels make more cells.
         """
-        if self._few:
+        if self.few:
             return self.on_driver().collect(groups)
         bins = self.bins
         while True:
-            sign = partial(signed, groups=groups, bins=self.bins, coarser=bins)
-            by_signature = spread_out(self.blocks, sign, SPREAD)
-            table = by_bucket(by_signature, merged_cells, kept=True).persist(StorageLevel.DISK_ONLY)
+            table = self.signed(groups, bins).persist(StorageLevel.DISK_ONLY)
             try:
                 count, size = counted(table)
                 if count <= most:
@@ -178,10 +176,23 @@ class CellTable:
             if not any(bins.depth):
                 raise ContractError(
                     f"the labelled rows fall into {count} cells, more than the {most} that the driver takes; "
-                    f"{_fewer(groups)}"
+                    f"{_fewer(groups)}{or_more_cells(most)}"
                 )
             bins = bins.coarser()
             log.warning("too many cells for the driver: score bins are merged", cells=count, bins=bins.n_bins)
+
+    def signed(self, groups: FittedGroups, bins: ScoreBins) -> DataFrame:
+        """Blocks with the words of the signature in place of the categories; every cell stands once.
+
+        All cells of a signature are in one block. Whoever takes them keeps them while they are needed.
+        """
+        sign = partial(signed, groups=groups, bins=self.bins, coarser=bins)
+        return by_bucket(spread_out(self.blocks, sign, SPREAD), merged_cells, kept=True)
+
+
+def or_more_cells(most: int) -> str:
+    """The other way out of a refusal of more cells than ``most``, where there is one."""
+    return ", or raise calibrator.driver_cells" if most < MAX_DRIVER_CELLS else ""
 
 
 def _fewer(groups: FittedGroups) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from mcspark.core.cells.cells import SUMS, Cells, Role
 from mcspark.core.cells.groups import FittedGroups, distinct_rows
-from mcspark.core.cells.levels import IntArray, ScoreBins
+from mcspark.core.cells.levels import FloatArray, IntArray, ScoreBins
 from mcspark.errors import ContractError
 from mcspark.ml.cell_sums import PLACE, SPREAD, merged_cells, spread_of
 from mcspark.ml.fixed_point import FixedPoint
@@ -133,7 +133,8 @@ def cells_of(
     none = np.zeros(0, dtype=np.int64)
     signatures, signature = distinct_rows(words)
     role, place = np.divmod(data.get(PLACE, none), bins.n_bins)
-    _refuse_light_part(role, data.get("weight", none))
+    if "weight" in data and len(role):
+        refuse_light_part(np.bincount(role, weights=data["weight"]).astype(np.float64))
     order = np.lexsort((place, signature, role))
     units = dict.fromkeys(SUMS, scale.weight) | {"n": 1.0, "weight_sq": scale.weight_sq}
     # Where nothing has a weight, every row weighs 1.
@@ -150,11 +151,11 @@ def cells_of(
     )
 
 
-def _refuse_light_part(role: IntArray, weight: IntArray) -> None:
-    """Refuse a part of the split that weighs so little beside the others that one scale cannot serve both."""
-    if not len(weight):
-        return
-    held = np.bincount(role, weights=weight)
+def refuse_light_part(held: FloatArray) -> None:
+    """Refuse a part of the split that weighs so little beside the others that one scale cannot serve both.
+
+    ``held`` is the weight of each part.
+    """
     least = held[held > 0].min(initial=np.inf) / max(held.sum(), 1.0)
     if least < _LEAST_SHARE:
         raise ContractError(

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 _ANSI = "spark.sql.ansi.enabled"
 
 
+JointWeights = Callable[[FittedGroups], tuple[FloatArray, float]]
+
+
 @dataclass(frozen=True)
 class GroupSet:
     """What groups are wanted; :meth:`fit` chooses those that are large enough.
@@ -101,7 +104,9 @@ class GroupSet:
         """Attribute columns that the groups and the trees read, each once."""
         return FittedGroups(self.signed).columns
 
-    def fit(self, frame: DataFrame, weight: str | None = None) -> FittedGroups:
+    def fit(
+        self, frame: DataFrame, weight: str | None = None, joint: JointWeights | None = None
+    ) -> FittedGroups:
         """Choose the groups on labelled rows that carry the category columns of :func:`with_categories`.
 
         Parameters
@@ -110,6 +115,9 @@ class GroupSet:
             Labelled rows.
         weight : str, optional
             Column of non-negative weights.
+        joint : callable, optional
+            Where signatures are too many for the driver: the weight of the rows in each two of some groups,
+            and that of all rows.
 
         Raises
         ------
@@ -119,7 +127,7 @@ class GroupSet:
             categories.
         """
         shares = category_shares(frame, self.signed, weight)
-        return self._fitted(shares, lambda groups: signature_weights(frame, groups, weight))
+        return self._fitted(shares, lambda groups: signature_weights(frame, groups, weight), joint)
 
     def fit_table(self, cells: pa.Table | None) -> FittedGroups:
         """As :meth:`fit`, on an Arrow table of cells by their categories; None is a table of no cell."""
@@ -127,11 +135,13 @@ class GroupSet:
 
     def _fitted(
         self, shares: Sequence[Mapping[Category, float]],
-        weights_of: Callable[[FittedGroups], tuple[IntArray, FloatArray]],
+        weights_of: Callable[[FittedGroups], tuple[IntArray, FloatArray]], joint: JointWeights | None = None,
     ) -> FittedGroups:  # fmt: skip
         fitted = self.chosen(shares)
-        if self.intersections == 2:
+        if self.intersections == 2 and joint is None:
             fitted = self.paired(fitted, *weights_of(fitted))
+        elif self.intersections == 2 and joint is not None:
+            fitted = _checked(fitted.with_joint(*joint(fitted), self.min_share))
         if not self.features:
             return fitted
         return replace(fitted, features=all_categories(self.features, shares))

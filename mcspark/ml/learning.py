@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins, base_levels
-from mcspark.ml.cells import ScoredColumns, choose_bins, make_cells
+from mcspark.ml.cells import MAX_DRIVER_CELLS, ScoredColumns, choose_bins, make_cells
 from mcspark.ml.driver_cells import are_few
 from mcspark.ml.fixed_point import FixedPoint
 from mcspark.ml.groups import GroupSet, with_categories
@@ -48,7 +48,7 @@ def learning_cells(
 
 def labelled_cells(
     labelled: DataFrame, names: ScoredColumns, wanted: GroupSet, levels: list[int], score_bins: int,
-    scale: FixedPoint, rows: int,
+    scale: FixedPoint, rows: int | None, most: int = MAX_DRIVER_CELLS,
 ) -> tuple[Cells, FittedGroups]:  # fmt: skip
     """Cells in bins as of :func:`learning_bins`, and the groups chosen on all these rows.
 
@@ -62,7 +62,7 @@ def labelled_cells(
             return table.on_driver().in_chosen_bins(score_bins).collect_chosen(wanted)
     bins = learning_bins(labelled, names, levels, score_bins, scale)
     with make_cells(labelled, names, wanted.signed, bins, scale) as table:
-        return table.collect_chosen(wanted)
+        return table.collect_chosen(wanted, most)
 
 
 def learning_bins(

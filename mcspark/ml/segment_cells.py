@@ -29,6 +29,7 @@ from mcspark.ml.cells import (
     CellTable,
     ScoredColumns,
     category_kinds,
+    or_more_cells,
     role_of,
     rows_to_sum,
 )
@@ -253,6 +254,7 @@ class SegmentCells:
             raise ContractError(
                 f"the labelled rows of a segment fall into {largest[0]} cells, more than the {most} that the "
                 "driver takes; use fewer groups: raise groups.min_share, or leave a column out"
+                f"{or_more_cells(most)}"
             )
         batches: list[list[int]] = [[]]
         for number in every:

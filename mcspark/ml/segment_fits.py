@@ -15,7 +15,7 @@ from mcspark.core.training.growing import Growing
 from mcspark.core.training.recipe import RecipeFit
 from mcspark.errors import ContractError
 from mcspark.ml import driver_training
-from mcspark.ml.cells import ScoredColumns
+from mcspark.ml.cells import MAX_DRIVER_CELLS, ScoredColumns
 from mcspark.ml.census import Census
 from mcspark.ml.fit_summary import FitSummary, trees_of
 from mcspark.ml.fixed_point import FixedPoint
@@ -81,6 +81,8 @@ class SegmentFit:
         Fewest labelled rows of a segment with a calibrator of its own.
     timeout_seconds : float
         Wall-clock limit of one ensemble.
+    most_cells : int
+        That the driver holds at a time.
     """
 
     estimator: Multicalibrator
@@ -91,6 +93,7 @@ class SegmentFit:
     places: Sequence[int]
     least: int
     timeout_seconds: float
+    most_cells: int = MAX_DRIVER_CELLS
 
     def fit(
         self,
@@ -160,7 +163,7 @@ class SegmentFit:
                 found.reasons[number] = str(error)
                 return groups
 
-        for number, groups, some in cells.collect(chosen, paired):
+        for number, groups, some in cells.collect(chosen, paired, self.most_cells):
             found.groups[number], found.test[number] = groups, some.of_role(Role.test)
             if number < own and not found.test[number].n.sum():
                 found.reasons.setdefault(number, NOT_JUDGED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +12,13 @@ from mcspark.core.cells.groups import FittedGroups
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import GateError
 from mcspark.ml.cells import make_cells
+from mcspark.ml.cluster_cells import judged_cells
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.classes import losses_of, top_result
 from mcspark.pipelines.drift import change_since, earlier_metrics, too_far
 from mcspark.pipelines.inputs import read_inputs
-from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
+from mcspark.pipelines.measuring import driver_cells, measured, measuring_bins, told_lead
 from mcspark.pipelines.publishing import finish_run, stage_metrics
 from mcspark.pipelines.record import target_of
 from mcspark.pipelines.reporting import claim_report
@@ -60,18 +62,18 @@ def audit(run: Run) -> dict[str, Any]:
 
 def _measured(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[ScoreResult, FittedGroups, int]:
     """The metrics of one score, with the groups and the number of signatures."""
-    names = replace(WORKING, weight=inputs.weight)
-    with run.stage("cells", "sum the labelled rows to cells") as told:
-        told["rows"] = rows = inputs.n_labelled
-        bins = measuring_bins(run)
-        with make_cells(inputs.labelled, names, plan.families, bins, inputs.scale, rows=rows) as table:
-            cells, groups = table.collect_chosen(plan)
-    with run.stage("measure", "measure the test rows") as told:
-        test = cells.of_role(Role.test)
-        metrics = measured(run, test, intervals=True, lead=told_lead(run, test))
-        told["rows"] = metrics.rows
+    names, limit = replace(WORKING, weight=inputs.weight), driver_cells(run)
+    with ExitStack() as stack:
+        with run.stage("cells", "sum the labelled rows to cells") as told:
+            told["rows"] = inputs.n_labelled
+            bins, rows = measuring_bins(run), limit.rows(inputs.n_labelled)
+            with make_cells(inputs.labelled, names, plan.families, bins, inputs.scale, rows=rows) as table:
+                judged = stack.enter_context(judged_cells(table, plan, Role.test, limit))
+        with run.stage("measure", "measure the test rows") as told:
+            metrics = measured(run, judged.cells, intervals=True, lead=told_lead(run, judged.cells))
+            told["rows"] = metrics.rows
     result = ScoreResult(inputs.scored.score, {"before": metrics})
-    return result, groups, len(cells.membership)
+    return result, judged.groups, judged.signatures
 
 
 def _compared(

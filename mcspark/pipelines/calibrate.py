@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,13 +13,14 @@ from mcspark.config import Config
 from mcspark.core.baselines.method import calibrated_cells
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
-from mcspark.core.metrics.metrics import Metrics
+from mcspark.core.metrics.metrics import Elsewhere, Metrics
 from mcspark.core.training.training_table import Train
 from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline
 from mcspark.ml.cells import ScoredColumns, make_cells
+from mcspark.ml.cluster_cells import Judged, judged_cells
 from mcspark.ml.cluster_training import check_cluster
 from mcspark.ml.groups import GroupSet
 from mcspark.ml.learning import labelled_cells
@@ -31,7 +32,7 @@ from mcspark.ml.working import WORKING
 from mcspark.pipelines.classes import choose, losses_of, published, top_result
 from mcspark.pipelines.gate import refusal, unmet, unmet_by_segment
 from mcspark.pipelines.inputs import read_inputs
-from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
+from mcspark.pipelines.measuring import driver_cells, measured, measuring_bins, told_lead
 from mcspark.pipelines.partitions import Partitions
 from mcspark.pipelines.publishing import (
     claim,
@@ -203,13 +204,14 @@ def _measured(
     """The metrics of the held-out rows before and after, and those of each segment."""
     with run.stage("measure", "measure before and after") as told, ExitStack() as stack:
         by_segment = None
+        calibrated: Cells | Elsewhere
         if segments is not None:
             scored = _scored_test(inputs, [model])
             by_segment = stack.enter_context(cells_after(run, inputs, scored, CALIBRATED, segments))
-            calibrated = by_segment.every.collect(model.fitted)
+            calibrated = by_segment.every.collect(model.fitted, driver_cells(run).most)
         elif run.config.learn is None:
             scored = inputs.labelled if is_scored else _scored_test(inputs, [model])
-            calibrated = _cells_after(run, inputs, scored, model)
+            calibrated = stack.enter_context(_cells_after(run, inputs, scored, model)).cells
         else:
             calibrated = calibrated_cells(model.calibrator, given, measuring_bins(run))
         lead = told_lead(run, given, calibrated)
@@ -233,9 +235,10 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, FittedGroup
     config, names = run.config, replace(WORKING, weight=inputs.weight)
     with run.stage("cells", "sum the labelled rows to cells") as told:
         levels = [*config.evaluation.levels, *estimator_of(config.calibrator).grids]
+        limit = driver_cells(run)
         cells, groups = labelled_cells(
             inputs.labelled, names, plan, levels, config.calibrator.score_bins, inputs.scale,
-            inputs.n_labelled,
+            limit.rows(inputs.n_labelled), limit.most,
         )  # fmt: skip
         told.update(rows=inputs.n_labelled, cells=len(cells))
         told.update(signatures=len(cells.membership), groups=len(groups.names))
@@ -256,13 +259,20 @@ def _fit(run: Run, inputs: Inputs, cells: Cells, groups: FittedGroups) -> Multic
         return estimator.fit_cells(cells, groups, train)
 
 
-def _cells_after(run: Run, inputs: Inputs, scored: DataFrame, model: MulticalibratorModel) -> Cells:
+@contextmanager
+def _cells_after(
+    run: Run, inputs: Inputs, scored: DataFrame, model: MulticalibratorModel
+) -> Iterator[Judged]:
     """Cells of the calibrated score of the test rows: rows of one cell may end up in different levels."""
     names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
     bins = measuring_bins(run)
-    families, rows = model.fitted.families, inputs.n_labelled
-    with make_cells(scored, names, families, bins, inputs.scale, rows=rows) as table:
-        return table.collect(model.fitted.measured)
+    families, limit = model.fitted.families, driver_cells(run)
+    rows = limit.rows(inputs.n_labelled)
+    with (
+        make_cells(scored, names, families, bins, inputs.scale, rows=rows) as table,
+        judged_cells(table, model.fitted.measured, Role.test, limit) as found,
+    ):
+        yield found
 
 
 def _scored_test(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import reduce
 
@@ -11,16 +12,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mcspark.config.tables import TOP_CLASS
-from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.cells import Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.classes import LEAST
 from mcspark.core.metrics.metrics import Metrics
 from mcspark.core.model.stages import Stages
 from mcspark.data.rows.contract import class_of
 from mcspark.ml.cells import ScoredColumns, make_cells
+from mcspark.ml.cluster_cells import Judged, judged_cells
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.measuring import measured, measuring_bins, told_lead
+from mcspark.pipelines.measuring import driver_cells, measured, measuring_bins, told_lead
 from mcspark.pipelines.result import Losses, ScoreResult, Vector
 from mcspark.pipelines.rows import Inputs, calibrated_rows
 from mcspark.pipelines.run import Run
@@ -85,10 +87,15 @@ def top_result(
     run: Run, inputs: Inputs, frame: DataFrame, groups: FittedGroups, *, calibrated: bool
 ) -> ScoreResult:
     """Metrics of the largest score of each row, against whether its class is the right one."""
-    with run.stage("measure", "measure the score of the class that is named"):
+    with (
+        run.stage("measure", "measure the score of the class that is named"),
+        ExitStack() as stack,
+    ):
         columns = [[score.column for score in inputs.scores]]
         columns += [[score.calibrated for score in inputs.scores]] if calibrated else []
-        cells = [_top_cells(run, inputs, frame, groups, names) for names in columns]
+        cells = [
+            stack.enter_context(_top_cells(run, inputs, frame, groups, names)).cells for names in columns
+        ]
         lead = told_lead(run, *cells)
         found: dict[str, Metrics] = {}
         for stage, some in zip(("before", "after"), cells, strict=False):
@@ -97,18 +104,23 @@ def top_result(
     return ScoreResult(TOP_CLASS, found)
 
 
+@contextmanager
 def _top_cells(
     run: Run, inputs: Inputs, frame: DataFrame, groups: FittedGroups, names: Sequence[str]
-) -> Cells:
+) -> Iterator[Judged]:
     top = F.greatest(*map(column, names))
     named = F.coalesce(*(F.when(column(name) == top, F.lit(one)) for one, name in _classes(inputs, names)))
     label = class_of(WORKING.label, frame.schema)
     labelled = frame.where(column(WORKING.label).isNotNull())
     judged = labelled.withColumns({_TOP: top, _HIT: (named == label).cast("double")})
     columns = ScoredColumns(_TOP, _HIT, inputs.weight)
-    bins, rows = measuring_bins(run), inputs.n_labelled
-    with make_cells(judged, columns, groups.families, bins, inputs.scale, rows=rows) as table:
-        return table.collect(groups.measured)
+    bins, limit = measuring_bins(run), driver_cells(run)
+    rows = limit.rows(inputs.n_labelled)
+    with (
+        make_cells(judged, columns, groups.families, bins, inputs.scale, rows=rows) as table,
+        judged_cells(table, groups.measured, Role.test, limit) as found,
+    ):
+        yield found
 
 
 def published(vector: Vector, found: Sequence[MulticalibratorModel]) -> list[MulticalibratorModel]:

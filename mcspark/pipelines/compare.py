@@ -29,6 +29,7 @@ from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, work
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.comparison_page import figure, html, leads, markdown, summary_table
 from mcspark.pipelines.inputs import read_inputs
+from mcspark.pipelines.measuring import driver_cells
 from mcspark.pipelines.record import stage_manifest
 from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
@@ -188,7 +189,7 @@ def _sweep(run: Run, output: str) -> Sweep:
 
 def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, Cells]:
     """Cells of the rows that are not test, with their bucket for a role, and finer ones of the test rows."""
-    config = run.config
+    config, limit = run.config, driver_cells(run)
     split, test = column(str(WORKING.split)), Role.test.name
     # Another seed than any split's: the bucket of a row has nothing to do with its place in the split.
     u = place(config.scored.key, -1 - config.split.seed)
@@ -196,16 +197,17 @@ def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, Cells]:
     labelled = inputs.labelled.withColumn(_BUCKET, F.when(split == test, F.lit(test)).otherwise(bucket))
     names = replace(WORKING, weight=inputs.weight, split=_BUCKET)
     roles = [*(f"bucket_{i}" for i in range(BUCKETS)), test]
-    scale, rows = FixedPoint.counted(labelled, inputs.weight)
+    scale, count = FixedPoint.counted(labelled, inputs.weight)
+    rows = limit.rows(count)
     base = base_levels(config.evaluation.levels)
     rest = labelled.where(split != test)
     bins = choose_bins(rest, names, base, config.calibrator.score_bins, scale)
     with make_cells(labelled, names, plan.families, bins, scale, roles, rows) as table:
-        cells, groups = table.collect_chosen(plan)
+        cells, groups = table.collect_chosen(plan, limit.most)
     finer = ScoreBins(base, tuple(min(depth + _FINER, MAX_DEPTH) for depth in bins.depth))
     held_out = replace(names, split=None)
     with make_cells(labelled.where(split == test), held_out, plan.families, finer, scale, rows=rows) as table:
-        tested = table.collect(groups)
+        tested = table.collect(groups, limit.most)
     learning = cells.take(cells.role < BUCKETS)
     if not (learning.weight.sum() > 0 and tested.weight.sum() > 0):
         raise ContractError(

@@ -26,7 +26,7 @@ from mcspark.ml.segment_cells import Placing, SegmentCells
 from mcspark.ml.segment_fits import SegmentFit, Segments
 from mcspark.ml.side_by_side import side_by_side
 from mcspark.ml.working import WORKING
-from mcspark.pipelines.measuring import measuring_bins
+from mcspark.pipelines.measuring import driver_cells, measuring_bins
 from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
 
@@ -94,6 +94,7 @@ def fit_segments(run: Run, inputs: Inputs, plan: GroupSet, cells: Cells, groups:
     by = SegmentFit(
         estimator, plan, config.evaluation.levels, config.calibrator.score_bins, config.segments.by,
         carried(config, plan)[2], config.segments.min_rows, float(config.calibrator.timeout_seconds),
+        driver_cells(run).most,
     )  # fmt: skip
     names = replace(WORKING, weight=inputs.weight)
     with run.stage("segments", "learn a calibrator for each segment") as told:
@@ -127,7 +128,8 @@ def measure_segments(
         min_rows=evaluation.min_group_rows, lead=lead,
     )  # fmt: skip
     chosen = [segments.groups[number] for number in range(len(segments.census.table) + 1)]
-    pairs = ((number, (segments.test[number], after)) for number, _, after in cells.collect(chosen))
+    after = cells.collect(chosen, most=driver_cells(run).most)
+    pairs = ((number, (segments.test[number], own)) for number, _, own in after)
     others = inputs.n_labelled - sum(segments.census.rows)
     with side_by_side(len(chosen)) as workers:
         found = [_result(segments, others, number, *both) for number, both in workers.map(change, pairs)]

@@ -34,6 +34,7 @@ from mcspark.ml.methods import estimator_of
 from mcspark.ml.working import WORKING
 from mcspark.pipelines.input_state import table_states
 from mcspark.pipelines.inputs import read_inputs
+from mcspark.pipelines.measuring import driver_cells
 from mcspark.pipelines.partitions import Partitions
 from mcspark.pipelines.rows import Inputs
 from mcspark.pipelines.run import Run
@@ -258,12 +259,13 @@ class Learning:
         fine = ScoreBins.common([f.bins for f in forms])
         by = ScoreBins.common([by, fine])
         tests = [part for part in parts if part.held_out or held_out is None]
-        few = are_few(sum(form.cells for form in forms), len(self._plan.families))
+        limit = driver_cells(run)
+        few = are_few(limit.rows(sum(form.cells for form in forms)), len(self._plan.families))
         with run.stage("cells", "put the cells of the partitions together") as told:
             with put_together(parts, by, self._scale, few=few) as table:
-                cells, groups = table.collect_chosen(self._plan)
+                cells, groups = table.collect_chosen(self._plan, limit.most)
             with put_together(tests, fine, self._scale, (Role.test,), few=few) as table:
-                test = table.collect(groups)
+                test = table.collect(groups, limit.most)
             self._store.refuse_replaced(forms)
             told.update(rows=rows, cells=len(cells), partitions=len(forms))
             told.update(signatures=len(cells.membership), groups=len(groups.names))

@@ -32,6 +32,9 @@ SCHEMA = "bucket int, rows long, block binary"
 Reduce = Callable[[pa.Table], pa.Table]
 """What is done to the rows at hand; it may be done again to several results of itself put together."""
 
+Task = Callable[[Iterator[tuple[int, pa.Table]]], Iterator[Mapping[int, pa.Table]]]
+"""What is done to all blocks of a task, one after the other."""
+
 
 def to_blocks(frame: DataFrame, reduce: Reduce, spread: str | None = None) -> DataFrame:
     """Reduce the rows of each task, and leave them as blocks for :func:`by_bucket`.
@@ -59,9 +62,9 @@ def to_blocks(frame: DataFrame, reduce: Reduce, spread: str | None = None) -> Da
     return frame.mapInArrow(quick_to_follow(send), SCHEMA)
 
 
-def spread_out(blocks: DataFrame, reduce: Reduce, spread: str) -> DataFrame:
-    """Every block reduced and cut by a column as in :func:`to_blocks`."""
-    buckets = _buckets(blocks)
+def spread_out(blocks: DataFrame, reduce: Reduce, spread: str, buckets: int | None = None) -> DataFrame:
+    """Every block reduced and cut by a column as in :func:`to_blocks`, into so many buckets if given."""
+    buckets = _buckets(blocks) if buckets is None else buckets
 
     def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -103,6 +106,32 @@ def packed(blocks: DataFrame) -> DataFrame:
             yield _blocks({0: pa.concat_tables(some).unify_dictionaries().combine_chunks()})
 
     return blocks.mapInArrow(quick_to_follow(put_together), SCHEMA)
+
+
+def over_blocks(blocks: DataFrame, task: Task) -> DataFrame:
+    """What a function makes of all blocks of each task, one after the other, as blocks for :func:`by_bucket`.
+
+    Parameters
+    ----------
+    blocks : DataFrame
+    task : callable
+        Takes buckets and their rows in the order in which they lie there, and yields rows by the bucket they
+        are for.
+    """
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for found in task((bucket, _table([block])) for bucket, block in _one_by_one(batches)):
+            yield _blocks(found)
+
+    return blocks.mapInArrow(quick_to_follow(run), SCHEMA)
+
+
+def buckets_to_driver(blocks: DataFrame) -> dict[int, pa.Table]:
+    """The rows of each bucket, of which there are few."""
+    found: dict[int, list[bytes]] = {}
+    for bucket, block in blocks.select("bucket", "block").collect():
+        found.setdefault(bucket, []).append(bytes(block))
+    return {bucket: _table(some) for bucket, some in found.items()}
 
 
 def each_block(blocks: DataFrame, change: Reduce) -> DataFrame:

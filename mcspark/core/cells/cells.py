@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcspark.core.cells.derived import DERIVED
 from mcspark.core.cells.features import Features
 from mcspark.core.cells.levels import FloatArray, IntArray, ScoreBins, level_value
+from mcspark.core.cells.ranked import DIGITS, Ranked
+from mcspark.core.cells.summed import rolled
 
 
 class Role(IntEnum):
@@ -187,12 +190,8 @@ class Cells:
         """Sum of ``name`` for each group and bin, or level of the grid of ``m``; shape (G, bins or m)."""
         kept: dict[str, FloatArray] = self.__dict__.setdefault("_kept_sums", {})
         if name not in kept:
-            kept[name] = self.group_sums_of(getattr(self, name))
-        if m is None:
-            return kept[name].copy()
-        # A level is a row of bins, so the sums of one pass over the cells serve every grid.
-        first = np.searchsorted(self.bins.level_of_bin(m), np.arange(m))
-        return np.asarray(np.add.reduceat(kept[name], first, axis=1), dtype=np.float64)
+            kept[name] = self.group_sums_of(self.value_of(name))
+        return rolled(kept[name], self.bins, m)
 
     def group_sums_of(self, value: FloatArray) -> FloatArray:
         """Sum of any value, one a cell, for each group and bin; shape (G, bins)."""
@@ -206,7 +205,30 @@ class Cells:
     def level_sums(self, name: str, m: int | None = None) -> FloatArray:
         """Sum of ``name`` over all rows for each bin, or level of the grid of ``m``."""
         place, n_places = self._places(m)
-        return np.bincount(place, weights=getattr(self, name), minlength=n_places).astype(np.float64)
+        return np.bincount(place, weights=self.value_of(name), minlength=n_places).astype(np.float64)
+
+    def value_of(self, name: str) -> FloatArray:
+        """A sum of :data:`SUMS` or a derived value of each cell, shape (C,)."""
+        found = getattr(self, name) if name in SUMS else DERIVED[name](self)
+        return np.asarray(found, dtype=np.float64)
+
+    def total(self, name: str) -> float:
+        """Sum of ``name`` over all rows."""
+        return float(self.value_of(name).sum())
+
+    @property
+    def ranked(self) -> Ranked:
+        """How well the mean scores of the cells rank the rows; see :mod:`mcspark.core.metrics.ranking`."""
+        kept: dict[str, Ranked] = self.__dict__.setdefault("_kept_ranks", {})
+        if "" not in kept:
+            cells = self.take(self.weight > 0)
+            distinct, place = np.unique(np.round(cells.mean_score, DIGITS), return_inverse=True)
+            positive = np.clip(cells.label, 0.0, cells.weight)
+            sides = (positive, cells.weight - positive)
+            kept[""] = Ranked.of_sides(
+                *(np.bincount(place, side, len(distinct)).astype(np.float64) for side in sides)
+            )
+        return kept[""]
 
     def loss(self, m: int | None = None) -> float:
         """Mean squared loss (paper, definition 3.1) of the score, or of its ``m``-discretized version."""

@@ -26,7 +26,6 @@ WORD_BITS = 62
 MAX_GROUPS = 4096
 """Most groups of one set, chosen or read from a file; memory goes with groups times signatures."""
 
-
 MAX_LEARNED = 2**15
 """Most categories of all columns that trees learn from."""
 
@@ -245,16 +244,17 @@ class FittedGroups:
         min_share : float
         """
         base = replace(self, pairs=()).membership(words).astype(np.float64)
-        total = weight.sum()
-        joint = base.T @ (base * weight[:, None])
+        return self.with_joint(base.T @ (base * weight[:, None]), weight.sum(), min_share)
+
+    def with_joint(self, joint: FloatArray, total: float, min_share: float) -> FittedGroups:
+        """As :meth:`with_pairs`, from the weight of the rows in each two base groups, and of all rows."""
         family, alone = self.family_of_group, np.diag(joint)
         pairs = []
         for i in range(len(alone)):
             for j in range(i + 1, len(alone)):
-                same = family[i] == family[j]
                 # An intersection that is one of its parents says nothing new.
                 whole = joint[i, j] >= min(alone[i], alone[j]) * (1 - 1e-12)
-                if not same and not whole and joint[i, j] > min_share * total:
+                if family[i] != family[j] and not whole and joint[i, j] > min_share * total:
                     pairs.append((i, j))
             if len(pairs) > MAX_GROUPS:
                 break  # more than can be used

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray, level_value
+from mcspark.core.cells.summed import Summed
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,19 @@ class GroupSummary:
     too_small: bool
 
 
-def too_small_groups(cells: Cells, min_rows: int = 1) -> NDArray[np.bool_]:
+def too_small_groups(cells: Summed, min_rows: int = 1) -> NDArray[np.bool_]:
     """Which groups hold fewer than ``min_rows`` rows, or no weight; shape (G,)."""
     rows = cells.group_sums("n").sum(axis=1)
     weight = cells.group_sums("weight").sum(axis=1)
     return np.asarray((rows < min_rows) | (weight <= 0), dtype=np.bool_)
 
 
-def level_errors(cells: Cells, m: int, min_rows: int = 1) -> LevelErrors:
+def level_errors(cells: Summed, m: int, min_rows: int = 1) -> LevelErrors:
     """Errors of the ``m``-discretized predictor: a level counts with its middle, ``(2 k + 1) / (2 m)``.
 
     Parameters
     ----------
-    cells : Cells
+    cells : Summed
         Of the rows to judge, all roles alike.
     m : int
         Number of levels; must divide ``cells.bins.base``.
@@ -85,7 +85,7 @@ def level_errors(cells: Cells, m: int, min_rows: int = 1) -> LevelErrors:
     ValueError
         If the grid is no union of the cells' bins.
     """
-    total = float(cells.weight.sum())
+    total = cells.total("weight")
     gap = level_value(np.arange(m), m) * cells.group_sums("weight", m) - cells.group_sums("label", m)
     scale = 1 / total if total > 0 else 0.0
     mc, ma = np.abs(gap).sum(axis=1) * scale, np.abs(gap.sum(axis=1)) * scale
@@ -104,10 +104,10 @@ def level_errors(cells: Cells, m: int, min_rows: int = 1) -> LevelErrors:
     )
 
 
-def group_table(cells: Cells, errors: LevelErrors) -> list[GroupSummary]:
+def group_table(cells: Summed, errors: LevelErrors) -> list[GroupSummary]:
     """One summary a group, in the order of ``cells.groups``, beside its errors on one grid."""
     sums = {name: cells.group_sums(name).sum(axis=1) for name in ("n", "weight", "score", "label")}
-    total = float(cells.weight.sum())
+    total = cells.total("weight")
     return [
         GroupSummary(
             group=name,

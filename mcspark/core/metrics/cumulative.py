@@ -17,42 +17,42 @@ import math
 
 import numpy as np
 
-from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray
+from mcspark.core.cells.summed import Summed
 from mcspark.core.metrics.calibration_error import too_small_groups
 
 DETECTABLE = 2.497672
 """Range of a Brownian motion on [0, 1] that chance exceeds in 5 % of all cases."""
 
 
-def ecce(cells: Cells) -> float | None:
+def ecce(cells: Summed) -> float | None:
     """Range of the cumulative residual of all rows, in [0, 1]; None without weight."""
-    total = float(cells.weight.sum())
+    total = cells.total("weight")
     return float(_ranges(_residual(cells)[None, :])[0]) / total if total > 0 else None
 
 
-def ecce_sigma(cells: Cells) -> float | None:
+def ecce_sigma(cells: Summed) -> float | None:
     """ECCE in units of its σ under perfect calibration; about 1.6 is expected then."""
     error, sigma = ecce(cells), _sigma(cells)
     return error / sigma if error is not None and sigma else None
 
 
-def ecce_p_value(cells: Cells) -> float | None:
+def ecce_p_value(cells: Summed) -> float | None:
     """Probability of an ECCE at least as large under perfect calibration, for many rows."""
     found = ecce_sigma(cells)
     return None if found is None else range_survival(found)
 
 
-def ecce_detectable(cells: Cells) -> float | None:
+def ecce_detectable(cells: Summed) -> float | None:
     """Smallest ECCE that these rows can tell from chance at a level of 5 %."""
     sigma = _sigma(cells)
     return None if sigma is None else DETECTABLE * sigma
 
 
-def worst_group_ecce_sigma(cells: Cells, min_rows: int = 1) -> tuple[float | None, str | None]:
+def worst_group_ecce_sigma(cells: Summed, min_rows: int = 1) -> tuple[float | None, str | None]:
     """Largest ECCE of a group in units of the group's own σ, and the group; groups too small are left out."""
     residual = cells.group_sums("score") - cells.group_sums("label")
-    variance = cells.group_sums_of(_variance(cells)).sum(axis=1)
+    variance = cells.group_sums("chance").sum(axis=1)
     usable = ~too_small_groups(cells, min_rows) & (variance > 0)
     if not usable.any():
         return None, None
@@ -61,12 +61,12 @@ def worst_group_ecce_sigma(cells: Cells, min_rows: int = 1) -> tuple[float | Non
     return float(found[worst]), cells.groups[worst]
 
 
-def averaged_two_bin_error(cells: Cells) -> float | None:
+def averaged_two_bin_error(cells: Summed) -> float | None:
     """Mean over a threshold t, uniform in [0, 1], of (Σ_{f<t} w(f − y) / Σw)² + (Σ_{f≥t} w(f − y) / Σw)².
 
     Inside a bin the cumulative residual is taken to be linear. None without weight.
     """
-    total = float(cells.weight.sum())
+    total = cells.total("weight")
     if total <= 0:
         return None
     below = np.concatenate(([0.0], np.cumsum(_residual(cells)))) / total
@@ -90,7 +90,7 @@ _FAR = 9.0
 """Standard deviations beyond which a normal tail adds nothing."""
 
 
-def _residual(cells: Cells) -> FloatArray:
+def _residual(cells: Summed) -> FloatArray:
     """Σ w (f − y) of all rows in each bin."""
     return cells.level_sums("score") - cells.level_sums("label")
 
@@ -101,15 +101,9 @@ def _ranges(residual: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0))
 
 
-def _variance(cells: Cells) -> FloatArray:
-    """Variance of Σ w (f − y) in each cell under perfect calibration, Σ w² f (1 − f), at the cell's mean."""
-    mean = np.clip(cells.score / np.where(cells.weight > 0, cells.weight, 1.0), 0.0, 1.0)
-    return np.asarray(cells.weight_sq * mean * (1 - mean))
-
-
-def _sigma(cells: Cells) -> float | None:
+def _sigma(cells: Summed) -> float | None:
     """Standard deviation of the mean residual under perfect calibration; None where it is 0."""
-    total, variance = float(cells.weight.sum()), float(_variance(cells).sum())
+    total, variance = cells.total("weight"), cells.total("chance")
     return math.sqrt(variance) / total if total > 0 and variance > 0 else None
 
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray
+from mcspark.core.cells.summed import Summed
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Decision:
     false_positive: float | None
 
 
-def decisions(cells: Cells, thresholds: Sequence[Fraction]) -> tuple[Decision, ...]:
+def decisions(cells: Summed, thresholds: Sequence[Fraction]) -> tuple[Decision, ...]:
     """The decisions of all rows, then of each group, at each threshold.
 
     Parameters
     ----------
-    cells : Cells
+    cells : Summed
         Of the rows to judge only.
     thresholds : sequence of Fraction
         In (0, 1), each an edge of the base levels, so that no bin is on both sides.

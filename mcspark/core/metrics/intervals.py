@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 
 from mcspark.core.cells.atoms import Atoms, roll_up
 from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.derived import scatter
 from mcspark.core.cells.levels import FloatArray, IntArray, level_value
+from mcspark.core.cells.summed import Summed
 from mcspark.core.metrics.calibration_error import level_errors, too_small_groups
 from mcspark.core.metrics.group_noise import draw_group_sums
 from mcspark.core.metrics.smooth_ece import group_smooth_ece
@@ -83,39 +85,77 @@ def bootstrap_intervals(
     """
     judged = ~too_small_groups(cells, min_rows)
     if not judged.any():
-        nothing = Interval(None, None, None)
-        return Intervals(dict.fromkeys(levels, nothing), nothing)
+        return no_intervals(levels)
     atoms, rng = Atoms.of(cells), np.random.default_rng(seed)
-    tables = _Tables.of(atoms, judged)
-    resample = _Resampling(atoms, judged, tables)
-    figures: list[_Figure] = [_GridError(tables, m) for m in levels]
-    figures.append(_SmoothError(tables))
-    simulated: list[list[FloatArray]] = [[] for _ in figures]
-    for size in atoms.blocks(draws):
-        weight, residual = resample(rng, size)
-        for figure, errors in zip(figures, simulated, strict=True):
-            errors.append(_at_strengths(figure, weight, residual))
-    none = np.zeros((1, *tables.weight.shape))
-    ends = [
-        _invert(figure, none, np.concatenate(errors), level)
-        for figure, errors in zip(figures, simulated, strict=True)
-    ]
-    grids = {
-        m: Interval(level_errors(cells, m, min_rows).mc_error, *found)
-        for m, found in zip(levels, ends[:-1], strict=True)
-    }
-    return Intervals(grids, Interval(group_smooth_ece(cells, min_rows).worst, *ends[-1]))
+    tables = Tables.of(atoms, judged)
+    errors = SampleErrors.of(tables, levels)
+    resample = Resampling(atoms)
+    # All rows are one more group, the last: its sum tells how much a sample weighs.
+    everyone = np.ones((len(cells.membership), 1))
+    member = np.hstack([cells.membership[:, judged].astype(np.float64), everyone])
+    drawn = [errors(draw_group_sums(rng, size, atoms, resample, member)) for size in atoms.blocks(draws)]
+    return errors.intervals(cells, np.concatenate(drawn), level=level, min_rows=min_rows)
 
 
-class _Resampling:
-    """What Poisson bootstrap samples add to Σw and Σw·(f − y) of each judged group and base level.
+def no_intervals(levels: Sequence[int]) -> Intervals:
+    """What there is to say where no group is large enough."""
+    nothing = Interval(None, None, None)
+    return Intervals(dict.fromkeys(levels, nothing), nothing)
+
+
+@dataclass(frozen=True)
+class SampleErrors:
+    """The errors of samples at every shape and strength, from their noise in the judged groups."""
+
+    tables: Tables
+    levels: tuple[int, ...]
+    figures: tuple[_Figure, ...]
+
+    @classmethod
+    def of(cls, tables: Tables, levels: Sequence[int]) -> SampleErrors:
+        """For the errors on these grids, and smECE."""
+        figures: list[_Figure] = [_GridError(tables, m) for m in levels]
+        return cls(tables, tuple(levels), (*figures, _SmoothError(tables)))
+
+    def __call__(self, drawn: FloatArray) -> FloatArray:
+        """Errors of each sample, shape (D, all shapes and strengths of all figures).
+
+        Parameters
+        ----------
+        drawn : ndarray, shape (2, D, G + 1, base)
+            What samples add to Σw and Σw·(f − y) of each group and, last, of all rows.
+        """
+        weight, residual = self.tables.scaled(drawn)
+        found = [_at_strengths(figure, weight, residual) for figure in self.figures]
+        return np.concatenate([errors.reshape(len(weight), -1) for errors in found], axis=1)
+
+    def intervals(
+        self, cells: Summed, drawn: FloatArray, *, level: float = 0.9, min_rows: int = 1
+    ) -> Intervals:
+        """The intervals, from the errors of all samples."""
+        none = np.zeros((1, *self.tables.weight.shape))
+        sizes = [figure.shapes * len(STRENGTHS) for figure in self.figures]
+        parts = np.split(drawn, np.cumsum(sizes)[:-1], axis=1)
+        ends = [
+            _invert(figure, none, part.reshape(len(part), figure.shapes, -1), level)
+            for figure, part in zip(self.figures, parts, strict=True)
+        ]
+        grids = {
+            m: Interval(level_errors(cells, m, min_rows).mc_error, *found)
+            for m, found in zip(self.levels, ends[:-1], strict=True)
+        }
+        return Intervals(grids, Interval(group_smooth_ece(cells, min_rows).worst, *ends[-1]))
+
+
+class Resampling:
+    """What Poisson bootstrap samples add to Σw and Σw·(f − y) of each atom.
 
     An atom of one row is drawn as it is; the rows of a larger one are drawn as equally heavy ones with
-    the atom's mean, and their spread about the mean as a normal variable. Samples are scaled to the same
-    total weight.
+    the atom's mean, and their spread about the mean as a normal variable. An
+    :class:`~mcspark.core.metrics.group_noise.AtomNoise`.
     """
 
-    def __init__(self, atoms: Atoms, judged: NDArray[np.bool_], tables: _Tables) -> None:
+    def __init__(self, atoms: Atoms) -> None:
         cells = atoms.cells
         self._atoms, self._weight, self._residual = atoms, cells.weight, cells.score - cells.label
         square = cells.score_sq - 2 * cells.score_label + cells.label_sq
@@ -129,20 +169,6 @@ class _Resampling:
             [self._weight**2 / rows, self._weight * self._residual / rows],
             [self._weight * self._residual / rows, self._residual**2 / rows + self._spread**2],
         ])  # fmt: skip
-        # All rows are one more group, the last: its sum tells how much a sample weighs.
-        everyone = np.ones((len(cells.membership), 1))
-        self._member = np.hstack([cells.membership[:, judged].astype(np.float64), everyone])
-        self._total, self._sums = tables.total, (tables.weight, tables.residual)
-
-    def __call__(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
-        """Noise of Σw and Σw·(f − y), each of shape (size, G, base)."""
-        drawn = draw_group_sums(rng, size, self._atoms, self, self._member)
-        sampled = self._total + drawn[0, :, -1].sum(axis=1)
-        factor = (self._total / np.where(sampled > 0, sampled, np.inf))[:, None, None]
-        weight, residual = (
-            (have + noise[:, :-1]) * factor - have for have, noise in zip(self._sums, drawn, strict=True)
-        )
-        return weight, residual
 
     def draw(self, rng: np.random.Generator, size: int, at: IntArray) -> FloatArray:
         """Noise of both quantities of these atoms before the scaling, shape (2, size, len(at))."""
@@ -167,7 +193,7 @@ _POISSON = _poisson_table()
 
 
 @dataclass(frozen=True)
-class _Tables:
+class Tables:
     """Sums of the judged groups by base level, each of shape (G, base), and the total weight."""
 
     weight: FloatArray
@@ -177,15 +203,31 @@ class _Tables:
     total: float
 
     @classmethod
-    def of(cls, atoms: Atoms, judged: NDArray[np.bool_]) -> _Tables:
+    def of(cls, atoms: Atoms, judged: NDArray[np.bool_]) -> Tables:
+        """From the atoms themselves."""
         cells = atoms.cells
-        square = cells.score_sq - 2 * cells.score_label + cells.label_sq
-        values = (
-            cells.weight, cells.score, cells.score - cells.label,
-            np.maximum(square, 0.0) * cells.weight_sq / cells.weight,
-        )  # fmt: skip
+        values = (cells.weight, cells.score, cells.score - cells.label, scatter(cells))
         sums = atoms.group_sums(np.stack(values))[:, judged]
         return cls(sums[0], sums[1], sums[2], sums[3], float(cells.weight.sum()))
+
+    @classmethod
+    def of_sums(cls, cells: Summed, judged: NDArray[np.bool_]) -> Tables:
+        """From sums over the atoms."""
+        weight, score, residual, variance = (
+            cells.group_sums(name, cells.bins.base)[judged]
+            for name in ("weight", "score", "residual", "scatter")
+        )
+        return cls(weight, score, residual, variance, cells.total("weight"))
+
+    def scaled(self, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Noise of Σw and Σw·(f − y), each of shape (D, G, base), of samples scaled to the same weight."""
+        sampled = self.total + drawn[0, :, -1].sum(axis=1)
+        factor = (self.total / np.where(sampled > 0, sampled, np.inf))[:, None, None]
+        weight, residual = (
+            (have + noise[:, :-1]) * factor - have
+            for have, noise in zip((self.weight, self.residual), drawn, strict=True)
+        )
+        return weight, residual
 
 
 def _systematic(residual: FloatArray, variance: FloatArray) -> FloatArray:
@@ -246,7 +288,7 @@ class _GridError:
 
     shapes = 3
 
-    def __init__(self, tables: _Tables, m: int) -> None:
+    def __init__(self, tables: Tables, m: int) -> None:
         self.m, self.total = m, tables.total
         value = np.repeat(level_value(np.arange(m), m), tables.weight.shape[1] // m)
         offset = value * tables.weight - tables.score
@@ -268,7 +310,7 @@ class _SmoothError:
 
     shapes = 2
 
-    def __init__(self, tables: _Tables) -> None:
+    def __init__(self, tables: Tables) -> None:
         base = tables.weight.shape[1]
         self.upper = np.clip(_ratio(tables.score, tables.weight) * base - np.arange(base), 0.0, 1.0)
         self.weight = tables.weight

@@ -18,7 +18,9 @@ import numpy as np
 
 from mcspark.core.cells.atoms import Atoms
 from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.derived import ceiling, largest
 from mcspark.core.cells.levels import FloatArray, IntArray
+from mcspark.core.cells.summed import Summed
 
 QUANTA = 50
 """The total weight is no more than 2 to this power quanta: sums of them are exact in doubles."""
@@ -29,9 +31,9 @@ _SAME, _WHOLE = 1e-9, 1e-6
 _LEAST_EVENNESS = 1e-3
 
 
-def quantum(cells: Cells) -> float:
+def quantum(cells: Summed) -> float:
     """Weight of one quantum, a power of two."""
-    return float(2.0 ** (np.ceil(np.log2(cells.weight.sum())) - QUANTA))
+    return float(2.0 ** (np.ceil(np.log2(cells.total("weight"))) - QUANTA))
 
 
 def _binomial(rng: np.random.Generator, trials: IntArray, chance: FloatArray, size: int) -> FloatArray:
@@ -181,21 +183,53 @@ def fractional_variance(cells: Cells, measured: FloatArray) -> FloatArray:
         Mean squared residual of the rows of each cell, of
         :func:`mcspark.core.metrics.noise.residual_variance`.
     """
-    largest = np.maximum(cells.score - cells.score_sq, 0.0)
-    ceiling = cells.weight_sq * np.divide(largest, cells.weight, out=largest * 0, where=cells.weight > 0)
-    variance = cells.weight_sq * measured
+    most, variance = largest(cells), cells.weight_sq * measured
     n_signatures = len(cells.membership)
     by_signature = [
         np.bincount(cells.signature, weights=v, minlength=n_signatures)
-        for v in (cells.weight, cells.weight_sq, largest)
+        for v in (cells.weight, cells.weight_sq, most)
     ]
     member = cells.membership.astype(np.float64)
     weight, square, known = (v @ member for v in by_signature)
-    trust = _prior_share(weight * known, square)  # of each group
-    towards = np.where(cells.membership, trust, 0.0).max(axis=1, initial=0.0)[cells.signature]
-    own = _prior_share(cells.weight.sum() * largest.sum(), cells.weight_sq.sum())
-    ratio = own + (1 - own) * (variance.sum() / ceiling.sum() if ceiling.sum() > 0 else 0.0)
-    return np.asarray((1 - towards) * variance + towards * ratio * ceiling)
+    all_ceiling = ceiling(cells).sum()
+    return Prior.of(
+        (weight, square, known), (cells.weight.sum(), cells.weight_sq.sum(), most.sum()),
+        variance.sum() / all_ceiling if all_ceiling > 0 else 0.0,
+    ).variance(cells, measured)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What a variance that few rows tell is drawn towards; see :func:`fractional_variance`.
+
+    Attributes
+    ----------
+    trust : ndarray, shape (G,)
+        By how much, in each group.
+    ratio : float
+        The variance of all rows, as a part of the largest there can be.
+    """
+
+    trust: FloatArray
+    ratio: float
+
+    @classmethod
+    def of(
+        cls,
+        by_group: tuple[FloatArray, FloatArray, FloatArray],
+        total: tuple[float, float, float],
+        part: float,
+    ) -> Prior:
+        """From Σw, Σw² and Σw·f·(1 − f) by group and of all rows, and what part of the ceiling they reach."""
+        weight, square, known = by_group
+        own = float(_prior_share(total[0] * total[2], total[1]))
+        return cls(_prior_share(weight * known, square), own + (1 - own) * part)
+
+    def variance(self, cells: Cells, measured: FloatArray) -> FloatArray:
+        """Variance of Σw·y of each cell with this mean squared residual; shape (C,)."""
+        towards = np.where(cells.membership, self.trust, 0.0).max(axis=1, initial=0.0)[cells.signature]
+        variance = cells.weight_sq * measured
+        return np.asarray((1 - towards) * variance + towards * self.ratio * ceiling(cells))
 
 
 def _prior_share(above: FloatArray | float, below: FloatArray | float) -> FloatArray:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray
+from mcspark.core.cells.summed import Summed
 from mcspark.core.metrics.reliability import reference_grid
 
 BLIND_SHARE = 0.95
@@ -33,7 +33,7 @@ class FullestLevel:
     after: bool = False
 
     @classmethod
-    def of(cls, cells: Cells, m: int, *, after: bool = False) -> FullestLevel | None:
+    def of(cls, cells: Summed, m: int, *, after: bool = False) -> FullestLevel | None:
         """Of these rows; None if they have no weight."""
         return cls.of_weight(cells.level_sums("weight", m), after=after)
 
@@ -84,7 +84,7 @@ class Lead:
         return cls(seeing[0] if seeing else max(levels), tuple(blind[m] for m in levels if m in blind))
 
     @classmethod
-    def of(cls, levels: Sequence[int], before: Cells, after: Cells | None = None) -> Lead:
+    def of(cls, levels: Sequence[int], before: Summed, after: Summed | None = None) -> Lead:
         """For a score and, of a calibration, the calibrated one."""
         stages = [(before, False)] + ([(after, True)] if after is not None else [])
         return cls.among(levels, (FullestLevel.of(c, m, after=late) for c, late in stages for m in levels))

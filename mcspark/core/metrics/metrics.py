@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray
+from mcspark.core.cells.summed import Summed
 from mcspark.core.metrics.calibration_error import GroupSummary, LevelErrors, group_table, level_errors
 from mcspark.core.metrics.decisions import Decision, decisions
 from mcspark.core.metrics.intervals import Interval, Intervals, bootstrap_intervals
@@ -210,8 +211,33 @@ def _ends(interval: Interval) -> list[float | None]:
     return [interval.low, interval.high]
 
 
+class Elsewhere(Summed, Protocol):
+    """Cells that are elsewhere: what they sum up to, and what chance does to them."""
+
+    def noise_floor(
+        self, levels: Sequence[int], draws: int, seed: int, *, min_rows: int
+    ) -> dict[int | None, NoiseFloor]:
+        """See :func:`mcspark.core.metrics.noise.noise_floor`."""
+
+    def intervals(self, levels: Sequence[int], draws: int, seed: int, *, min_rows: int) -> Intervals:
+        """See :func:`mcspark.core.metrics.intervals.bootstrap_intervals`."""
+
+
+def _chance(
+    cells: Cells | Elsewhere, levels: Sequence[int], draws: int, seed: int, min_rows: int, *, intervals: bool
+) -> tuple[dict[int | None, NoiseFloor], Intervals | None]:
+    """What chance does, drawn where the cells are."""
+    if isinstance(cells, Cells):
+        floors = noise_floor(cells, levels, draws, seed, min_rows=min_rows)
+        return floors, (
+            bootstrap_intervals(cells, levels, draws, seed, min_rows=min_rows) if intervals else None
+        )
+    floors = cells.noise_floor(levels, draws, seed, min_rows=min_rows)
+    return floors, cells.intervals(levels, draws, seed, min_rows=min_rows) if intervals else None
+
+
 def measure(
-    cells: Cells,
+    cells: Cells | Elsewhere,
     levels: Sequence[int],
     *,
     draws: int,
@@ -225,7 +251,7 @@ def measure(
 
     Parameters
     ----------
-    cells : Cells
+    cells : Cells or Elsewhere
         Of the rows to judge only.
     levels : sequence of int
         Grids; each must divide ``cells.bins.base``.
@@ -242,20 +268,21 @@ def measure(
     """
     weight = {m: cells.level_sums("weight", m) for m in levels}
     fullest = {m: FullestLevel.of_weight(weight[m]) for m in levels}
-    total = float(cells.weight.sum())
+    total = cells.total("weight")
     lead = Lead.among(levels, fullest.values()) if lead is None else lead
     by_level = {m: level_errors(cells, m, min_rows) for m in levels}
+    floors, found = _chance(cells, levels, draws, seed, min_rows, intervals=intervals)
     middle = by_level[sorted(levels)[min(1, len(levels) - 1)]]
     return Metrics(
-        rows=int(cells.n.sum()),
+        rows=int(cells.total("n")),
         scores=score_metrics(cells, min_rows),
         smooth=group_smooth_ece(cells, min_rows),
         by_level=by_level,
         level_shares={m: weight[m] / (total if total > 0 else 1.0) for m in levels},
         fullest=fullest,
         lead=lead,
-        floors=noise_floor(cells, levels, draws, seed, min_rows=min_rows),
-        intervals=(bootstrap_intervals(cells, levels, draws, seed, min_rows=min_rows) if intervals else None),
+        floors=floors,
+        intervals=found,
         groups=tuple(group_table(cells, middle)),
         reliability=Reliability.of(cells, lead.grid),
         decisions=decisions(cells, thresholds),

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mcspark.core.cells.atoms import Atoms, roll_up
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray, level_value
+from mcspark.core.cells.summed import Summed
 from mcspark.core.metrics.calibration_error import too_small_groups
 from mcspark.core.metrics.group_noise import draw_group_sums
 from mcspark.core.metrics.label_noise import BinaryLabels, FractionalLabels, fractional_variance, quantum
@@ -80,80 +82,135 @@ def noise_floor(
     dict of int to NoiseFloor
         By grid; under None, of the multiaccuracy error of the score itself.
     """
-    grids: list[int | None] = [*levels, None]
     judged = ~too_small_groups(cells, min_rows)
     if not judged.any():
-        return {m: NoiseFloor(m, None, None, {}, None) for m in grids}
+        return no_floors(levels)
     binary = has_binary_labels(cells) if binary is None else binary
     atoms, rng, unit = Atoms.of(cells), np.random.default_rng(seed), quantum(cells)
     noise: BinaryLabels | FractionalLabels = (
         BinaryLabels.of(atoms, unit) if binary
         else FractionalLabels.of(
-            atoms, unit, atoms.merge(fractional_variance(cells, residual_variance(cells, _coarse(cells))))
+            atoms, unit, atoms.merge(fractional_variance(cells, residual_variance(cells, coarse_grid(cells))))
         )
     )  # fmt: skip
     member = cells.membership.astype(np.float64)
-    # What the labels are held against: in each level its middle, and in all as one the score itself.
-    wanted = {
-        m: np.rint(
-            (cells.group_sums("score").sum(axis=1, keepdims=True) if m is None
-             else level_value(np.arange(m), m) * cells.group_sums("weight", m))[judged] / unit
-        )
-        for m in grids
-    }  # fmt: skip
-    total = float(cells.weight.sum()) / unit
-
-    def errors_of(labels: FloatArray) -> dict[int | None, FloatArray]:
-        sums = labels[:, judged]
-        return {m: np.abs(wanted[m] - roll_up(sums, m or 1)).sum(axis=2).max(axis=1) / total for m in grids}
-
-    observed = errors_of(atoms.group_sums(noise.observed[None]))
-    blocks = [errors_of(draw_group_sums(rng, size, atoms, noise, member)[0]) for size in atoms.blocks(draws)]
-    return {
-        m: _summary(m, float(observed[m][0]), np.concatenate([block[m] for block in blocks])) for m in grids
-    }
+    errors = LabelErrors.of(cells, levels, judged, unit)
+    observed = errors(atoms.group_sums(noise.observed[None])[:, judged])[0]
+    blocks = [
+        errors(draw_group_sums(rng, size, atoms, noise, member)[0][:, judged]) for size in atoms.blocks(draws)
+    ]
+    return errors.floors(observed, np.concatenate(blocks))
 
 
-def _coarse(cells: Cells) -> int:
+def no_floors(levels: Sequence[int]) -> dict[int | None, NoiseFloor]:
+    """What there is to say where no group is large enough."""
+    return {m: NoiseFloor(m, None, None, {}, None) for m in (*levels, None)}
+
+
+@dataclass(frozen=True)
+class LabelErrors:
+    """The errors that labels show, from their sums over the judged groups and base levels.
+
+    Attributes
+    ----------
+    grids : tuple of int or None
+        None for the multiaccuracy error of the score itself.
+    wanted : tuple of ndarray
+        What the labels are held against: in each level its middle, and in all as one the score itself.
+    total : float
+        Weight of all rows, in quanta.
+    """
+
+    grids: tuple[int | None, ...]
+    wanted: tuple[FloatArray, ...]
+    total: float
+
+    @classmethod
+    def of(cls, cells: Summed, levels: Sequence[int], judged: NDArray[np.bool_], unit: float) -> LabelErrors:
+        """For these rows, with quanta of weight ``unit``."""
+        grids = (*levels, None)
+        wanted = (
+            cells.group_sums("score").sum(axis=1, keepdims=True) if m is None
+            else level_value(np.arange(m), m) * cells.group_sums("weight", m)
+            for m in grids
+        )  # fmt: skip
+        held = tuple(np.rint(value[judged] / unit) for value in wanted)
+        return cls(grids, held, cells.total("weight") / unit)
+
+    def __call__(self, labels: FloatArray) -> FloatArray:
+        """Errors of draws of labels, shape (D, judged groups, base), by grid; shape (D, grids)."""
+        found = [
+            np.abs(wanted - roll_up(labels, m or 1)).sum(axis=2).max(axis=1) / self.total
+            for m, wanted in zip(self.grids, self.wanted, strict=True)
+        ]
+        return np.stack(found, axis=1)
+
+    def floors(self, observed: FloatArray, drawn: FloatArray) -> dict[int | None, NoiseFloor]:
+        """What chance does, from the errors at hand, shape (grids,), and those of the draws."""
+        return {m: _summary(m, float(observed[i]), drawn[:, i]) for i, m in enumerate(self.grids)}
+
+
+def coarse_grid(cells: Summed) -> int:
+    """Levels within which systematic error is taken as constant."""
     return 10 if cells.bins.base % 10 == 0 else 1
 
 
 def has_binary_labels(cells: Cells) -> bool:
     """Whether all labels are 0 or 1, which is where Σw·y² equals Σw·y."""
-    return bool(np.all(cells.label - cells.label_sq <= 1e-9 * cells.weight))
+    return not mixed_labels(cells).any()
+
+
+def mixed_labels(cells: Cells) -> NDArray[np.bool_]:
+    """Which cells hold labels that are neither 0 nor 1; shape (C,)."""
+    return np.asarray(~(cells.label - cells.label_sq <= 1e-9 * cells.weight), dtype=np.bool_)
 
 
 def residual_variance(cells: Cells, m: int) -> FloatArray:
-    """Mean squared residual of the rows of each cell, cleared of systematic error; shape (C,).
-
-    It is taken cell by cell, so that groups may differ in their spread. What a linear model of the groups
-    and of the levels of grid ``m`` explains of f − y is miscalibration, not chance, and is taken away;
-    the rest is scaled up for the degrees of freedom that the model used.
-    """
-    level = cells.bins.level_of_bin(m)[cells.bin]
-    residual = cells.score - cells.label
-    cross = cells.group_sums("weight", m)
+    """Mean squared residual of the rows of each cell, cleared of systematic error; see :class:`Explained`."""
     member = cells.membership.astype(np.float64)
     by_signature = np.bincount(cells.signature, weights=cells.weight, minlength=len(member))
-    gram = np.block(
-        [
-            [np.diag(cells.level_sums("weight", m)), cross.T],
-            [cross, member.T @ (member * by_signature[:, None])],
-        ]
-    )
-    moment = np.concatenate(
-        [
-            np.bincount(level, weights=residual, minlength=m),
-            cells.group_sums_of(residual).sum(axis=1),
-        ]
-    )
-    coefficient, _, rank, _ = np.linalg.lstsq(gram, moment, rcond=1e-10)
-    fitted = coefficient[level] + (member @ coefficient[m:])[cells.signature]
-    square = cells.score_sq - 2 * cells.score_label + cells.label_sq
-    rest = np.maximum(square - 2 * fitted * residual + fitted**2 * cells.weight, 0.0)
-    rows = cells.weight.sum() ** 2 / cells.weight_sq.sum()  # effective, under unequal weights
-    freedom = rows / max(rows - rank, rows / 2)
-    return np.asarray(freedom * rest / np.where(cells.weight > 0, cells.weight, 1.0))
+    return Explained.of(cells, member.T @ (member * by_signature[:, None]), m).rest(cells)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What of f − y a linear model of the groups and of the levels of grid ``m`` explains.
+
+    That is miscalibration, not chance, and is taken away from the squared residuals; the rest is scaled up
+    for the degrees of freedom that the model used. It is taken cell by cell, so that groups may differ in
+    their spread.
+
+    Attributes
+    ----------
+    m : int
+    coefficient : ndarray, shape (m + G,)
+    freedom : float
+        Factor of what is left.
+    """
+
+    m: int
+    coefficient: FloatArray
+    freedom: float
+
+    @classmethod
+    def of(cls, cells: Summed, joint: FloatArray, m: int) -> Explained:
+        """Fit it; ``joint`` is the weight of the rows in each two groups, shape (G, G)."""
+        cross = cells.group_sums("weight", m)
+        gram = np.block([[np.diag(cells.level_sums("weight", m)), cross.T], [cross, joint]])
+        moment = np.concatenate([cells.level_sums("residual", m), cells.group_sums("residual").sum(axis=1)])
+        coefficient, _, rank, _ = np.linalg.lstsq(gram, moment, rcond=1e-10)
+        rows = cells.total("weight") ** 2 / cells.total("weight_sq")  # effective, under unequal weights
+        return cls(m, coefficient, float(rows / max(rows - rank, rows / 2)))
+
+    def rest(self, cells: Cells) -> FloatArray:
+        """Mean squared residual of the rows of each cell that is left; shape (C,)."""
+        level = cells.bins.level_of_bin(self.m)[cells.bin]
+        residual = cells.score - cells.label
+        member = cells.membership.astype(np.float64)
+        fitted = self.coefficient[level] + (member @ self.coefficient[self.m :])[cells.signature]
+        square = cells.score_sq - 2 * cells.score_label + cells.label_sq
+        rest = np.maximum(square - 2 * fitted * residual + fitted**2 * cells.weight, 0.0)
+        return np.asarray(self.freedom * rest / np.where(cells.weight > 0, cells.weight, 1.0))
 
 
 def _summary(m: int | None, observed: float, errors: FloatArray) -> NoiseFloor:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray
+from mcspark.core.cells.summed import Summed
 
 REFERENCE_GRID = 20
 
@@ -67,7 +67,7 @@ class Reliability:
     label_sq: FloatArray
 
     @classmethod
-    def of(cls, cells: Cells, m: int) -> Reliability:
+    def of(cls, cells: Summed, m: int) -> Reliability:
         """From the cells of the rows to judge; ``m`` must divide ``cells.bins.base``."""
         names = ("n", "weight", "weight_sq", "score", "label", "label_sq")
         sums = {name: np.vstack([cells.level_sums(name, m), cells.group_sums(name, m)]) for name in names}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mcspark.core.cells.cells import Cells
+from mcspark.core.cells.summed import Summed
 from mcspark.core.metrics.cumulative import (
     averaged_two_bin_error,
     ecce,
@@ -49,16 +49,16 @@ class ScoreMetric:
     name: str
     formula: str
     meaning: str
-    of: Callable[[Cells, int], Found]
+    of: Callable[[Summed, int], Found]
     larger_is_better: bool | None = False
 
 
-def _plain(metric: Callable[[Cells], float | None]) -> Callable[[Cells, int], Found]:
+def _plain(metric: Callable[[Summed], float | None]) -> Callable[[Summed, int], Found]:
     return lambda cells, _: Found(metric(cells))
 
 
-def _loss(cells: Cells) -> float | None:
-    return cells.loss() if cells.weight.sum() > 0 else None
+def _loss(cells: Summed) -> float | None:
+    return cells.loss() if cells.total("weight") > 0 else None
 
 
 SCORE_METRICS = (
@@ -126,6 +126,6 @@ SCORE_METRICS = (
 )  # fmt: skip
 
 
-def score_metrics(cells: Cells, min_rows: int = 1) -> dict[str, Found]:
+def score_metrics(cells: Summed, min_rows: int = 1) -> dict[str, Found]:
     """Every metric of :data:`SCORE_METRICS` by its key, for the rows of these cells."""
     return {metric.key: metric.of(cells, min_rows) for metric in SCORE_METRICS}

@@ -26,8 +26,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import FloatArray, IntArray
+from mcspark.core.cells.summed import Summed
 from mcspark.core.metrics.calibration_error import too_small_groups
 
 GRID = 1000
@@ -62,11 +62,11 @@ class GroupSmoothECE:
     worst_by_share: float | None
 
 
-def group_smooth_ece(cells: Cells, min_rows: int = 1) -> GroupSmoothECE:
+def group_smooth_ece(cells: Summed, min_rows: int = 1) -> GroupSmoothECE:
     """SmECE of every group of a table of cells; groups with fewer than ``min_rows`` rows cannot be worst."""
     edges = cells.bins.edges()
-    sums = [_with_all(cells, getattr(cells, name)) for name in ("score", "label", "score_sq", "score_label")]
-    weight, score = _with_all(cells, cells.weight), sums[0]
+    sums = [_with_all(cells, name) for name in ("score", "label", "score_sq", "score_label")]
+    weight, score = _with_all(cells, "weight"), sums[0]
     residual = split_at_edges(edges, sums[0] - sums[1], sums[2] - sums[3])
     values = smooth_ece_from_masses(edges, residual, split_at_edges(edges, weight, score))
     total = float(weight[-1].sum())
@@ -213,7 +213,6 @@ def _onto_grid(place: FloatArray, mass: FloatArray, grid: int) -> FloatArray:
     return np.asarray(flat.reshape(len(mass), grid + 1), dtype=np.float64)
 
 
-def _with_all(cells: Cells, values: FloatArray) -> FloatArray:
+def _with_all(cells: Summed, name: str) -> FloatArray:
     """Sums over bins for each group and, last, for all rows; shape (G + 1, bins)."""
-    everything = np.bincount(cells.bin, weights=values, minlength=cells.bins.n_bins)
-    return np.vstack([cells.group_sums_of(values), everything])
+    return np.vstack([cells.group_sums(name), cells.level_sums(name)])

@@ -61,6 +61,23 @@ def test_six_rows_by_hand(spark, six):
     json.dumps(summary, allow_nan=False)
 
 
+def test_more_cells_than_the_driver_takes_are_measured_in_the_cluster(spark, six, capsys):
+    summary = audit(start(spark, "audit", config_of(six, calibrator={"driver_cells": 2})))
+    found = summary["metrics"]["before"]
+    assert found["by_level"]["2"]["mc_error"] == pytest.approx(1.5 / 6, abs=1e-12)
+    assert found["by_level"]["10"]["mc_error"] == pytest.approx(1.3 / 6, abs=1e-12)
+    assert found["loss"] == pytest.approx(1.48 / 6, abs=1e-12)
+    # Of four positive and two negative rows: 0.3 against 0.1 wins, and 0.8 against both; ties are a half.
+    assert found["auc"] == pytest.approx((0.5 + 0 + 1 + 0.5 + 2 * 2) / 8, abs=1e-12)
+    assert 0 < found["by_level"]["10"]["noise_floor"] < 0.6
+    low, high = found["by_level"]["10"]["interval"]
+    assert 0 <= low <= high
+    assert summary["signatures"] == 3
+    said = capsys.readouterr()
+    assert "measured in the cluster" in said.out + said.err
+    assert "calibrator.driver_cells" in said.out + said.err
+
+
 def test_groups_of_the_metrics_table(spark, six):
     summary = audit(start(spark, "audit", config_of(six)))
     table = pd.read_parquet(summary["paths"]["metrics"], partitioning=None)

@@ -28,6 +28,7 @@ def test_defaults():
         "max_trees": 5000, "early_stopping_rounds": 50, "link": "identity", "rounds": 1,
         "training": "cells", "score_bins": 255,
         "min_rows_in_leaf": 20, "seed": 1, "refit": False, "monotone": False, "timeout_seconds": 3600,
+        "driver_cells": None,
         "engine": "auto",
     }  # fmt: skip
     assert plain["evaluation"] == {
