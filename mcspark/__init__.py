@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         Temperature,
         Uncalibrated,
     )
+    from mcspark.ml.cells.groups import GroupSet
     from mcspark.ml.evaluation import MulticalibrationEvaluator
-    from mcspark.ml.groups import GroupSet
     from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
 
 try:
@@ -45,7 +45,7 @@ __all__ = [
 
 _HOMES = {
     "CalibratedMultiaccuracy": "mcspark.ml.baselines",
-    "GroupSet": "mcspark.ml.groups",
+    "GroupSet": "mcspark.ml.cells.groups",
     "Isotonic": "mcspark.ml.baselines",
     "LSBoost": "mcspark.ml.baselines",
     "MCBoost": "mcspark.ml.baselines",

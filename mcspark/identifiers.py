@@ -1,4 +1,4 @@
-"""Names a user gives: columns, tables, partitions and runs; what is refused, and how Spark is told them."""
+"""Names a user gives: columns, tables, partitions and runs; what is refused, and their form in Spark."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from mcspark.acs.columns import GROUPS
 from mcspark.acs.synthetic import write_synthetic
 from mcspark.config import Config, load_config
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 FOLDER = "mcspark-run/synthetic"
 

@@ -10,8 +10,8 @@ from hashlib import sha256
 from pyspark.sql import DataFrame, SparkSession
 
 from mcspark.errors import ConfigurationError
-from mcspark.runtime.files import Files
-from mcspark.runtime.processes import Process, this_process
+from mcspark.runtime.files.files import Files
+from mcspark.runtime.process.processes import Process, this_process
 
 
 def publish(spark: SparkSession, directory: str, tables: Mapping[str, DataFrame]) -> dict[str, str]:
@@ -52,7 +52,7 @@ def _own() -> str:
 
 
 def _ours(process: Process) -> str:
-    """What the names of staging folders begin with whose processes can be told from here."""
+    """What the names of staging folders begin with whose processes is known here."""
     return f"_staging-{sha256(process.table.encode()).hexdigest()[:12]}-"
 
 

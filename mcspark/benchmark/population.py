@@ -15,7 +15,7 @@ from mcspark.acs.prepare import prepare
 from mcspark.acs.synthetic import write_synthetic
 from mcspark.config import Config, load_config
 from mcspark.engine.literal import literal_reader
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 TASK = "income_class"
 

@@ -13,7 +13,7 @@ from mcspark.core.cells.levels import MAX_DEPTH, FloatArray, ScoreBins, base_lev
 from mcspark.core.metrics.calibration_error import calibration_error
 from mcspark.core.training.rounds import fit_stages
 from mcspark.core.training.training_table import TreeSettings
-from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.training.trees import SynapseTrainer
 
 GRIDS = (10, 20, 75)
 _BASE_LEVELS = base_levels((10, 20, 30, 50, 75, 100))

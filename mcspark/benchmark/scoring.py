@@ -14,11 +14,11 @@ from mcspark.benchmark.features import with_features
 from mcspark.benchmark.work import Work
 from mcspark.core.model.lightgbm_text import parse_trees
 from mcspark.engine.choice import engine_of
-from mcspark.ml.groups import with_categories
+from mcspark.ml.cells.groups import with_categories
+from mcspark.ml.cells.working import WORKING
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.scoring import with_calibrated
-from mcspark.ml.working import WORKING
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 TRANSFORM_ROWS = 50_000
 """SynapseML scores no more rows than this: its rate does not depend on their number."""

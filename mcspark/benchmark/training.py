@@ -20,11 +20,11 @@ from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import FloatArray, IntArray, base_levels
 from mcspark.core.training.training_table import TreeSettings
 from mcspark.engine.literal import literal_reader
-from mcspark.ml.cells import ScoredColumns, choose_bins, make_cells
-from mcspark.ml.fixed_point import FixedPoint
-from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.ml.cells.cells import ScoredColumns, choose_bins, make_cells
+from mcspark.ml.cells.fixed_point import FixedPoint
+from mcspark.ml.cells.groups import GroupSet, with_categories
 from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
-from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.training.trees import SynapseTrainer
 
 COLUMNS = ScoredColumns("score", "label", None, "split")
 

@@ -15,13 +15,13 @@ from mcspark.benchmark.population import ATTRIBUTES, Population
 from mcspark.config import Config
 from mcspark.core.metrics.metrics import Metrics
 from mcspark.engine.literal import literal_reader
-from mcspark.ml.cells import make_cells
-from mcspark.ml.fixed_point import FixedPoint
-from mcspark.ml.groups import GroupSet, with_categories
-from mcspark.ml.working import WORKING
+from mcspark.ml.cells.cells import make_cells
+from mcspark.ml.cells.fixed_point import FixedPoint
+from mcspark.ml.cells.groups import GroupSet, with_categories
+from mcspark.ml.cells.working import WORKING
 from mcspark.pipelines.audit import audit
 from mcspark.pipelines.calibrate import calibrate
-from mcspark.pipelines.measuring import measured, measuring_bins
+from mcspark.pipelines.judging.measuring import measured, measuring_bins
 from mcspark.pipelines.run import Run, new_run_id
 from mcspark.pipelines.score import score
 

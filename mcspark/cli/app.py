@@ -45,7 +45,7 @@ def _job_command(name: str) -> Callable[..., None]:
         inner = typer.main.get_command(jobs.app).commands[name]  # type: ignore[attr-defined]
         if "--help" in context.args:
             typer.echo(_SPARK_HELP)
-        # Wrong options are told here, in a moment, and --help ends here; the job reads them again.
+        # Wrong options are reported here, in a moment, and --help ends here; the job reads them again.
         inner.make_context(f"mcspark {name}", list(context.args))
         with_exit_code(lambda: launch(name, context.args, SparkOptions(master, conf or (), submit, remote)))
 
@@ -160,12 +160,12 @@ def history(
     last: Annotated[int, typer.Option(min=1, help="Runs of each job to list.")] = 30,
 ) -> None:
     """Print what the runs of an output have measured, and what is out of the ordinary; needs no Spark."""
-    from mcspark.cli.history import history_of, told, write_site  # noqa: PLC0415
+    from mcspark.cli.history import as_text, history_of, write_site  # noqa: PLC0415
 
     def tell() -> None:
         site = None if html is None else local_place(html)
         found = history_of(paths, site)
-        typer.echo(told(found, last))
+        typer.echo(as_text(found, last))
         if site is not None:
             typer.echo(f"\nWritten: {write_site(found, site)}")
 

@@ -12,7 +12,7 @@ from mcspark.cli.rows import about, rows_at
 from mcspark.cli.text import Form, text_table
 from mcspark.core.model.explanation import ExplainedStage, Explanation
 from mcspark.errors import ConfigurationError, ContractError
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.untrusted import read_json
 from mcspark.scorer import Scorer
 from mcspark.scorer.columns import place_of
 

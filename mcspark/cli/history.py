@@ -131,9 +131,9 @@ def _metrics(run: PastRun, roots: Sequence[Path]) -> MetricsTable | None:
     leaf = f"run_id={run.run_id}"
     table_of = metrics_table(by_score=run.score is not None)
     places = [root.with_name(f"{root.name}_{table_of}") / leaf for root in roots if root.name]
-    told = run.at("paths", "metrics")
-    if isinstance(told, str) and told.rstrip("/").endswith(leaf):
-        places.append(local_place(told))
+    reported = run.at("paths", "metrics")
+    if isinstance(reported, str) and reported.rstrip("/").endswith(leaf):
+        places.append(local_place(reported))
     for place in places:
         files = sorted(place.glob("*.parquet")) if place.is_dir() else []
         if not files:
@@ -148,10 +148,10 @@ def _metrics(run: PastRun, roots: Sequence[Path]) -> MetricsTable | None:
 
 def _report(run: PastRun, site: Path) -> str | None:
     """The address of the run's report, seen from the site; None where its place is another run's by now."""
-    told = run.at("paths", "report")
-    if not isinstance(told, str):
+    reported = run.at("paths", "report")
+    if not isinstance(reported, str):
         return None
-    page = local_place(told)
+    page = local_place(reported)
     try:
         if _title(page).split()[-1:] != [run.run_id]:
             return None
@@ -190,7 +190,7 @@ def write_site(history: History, site: Path) -> Path:
     return page
 
 
-def told(history: History, last: int) -> str:
+def as_text(history: History, last: int) -> str:
     """The history as text: the last runs of each job, what is out of the ordinary, what was left out."""
     parts = ["".join(history.verdict)]
     for job in history.jobs:

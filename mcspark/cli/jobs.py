@@ -125,7 +125,7 @@ def backfill(
     from mcspark.config import load_config  # noqa: PLC0415
     from mcspark.pipelines import audit, backfill, calibrate, score  # noqa: PLC0415
     from mcspark.pipelines.run import new_run_id  # noqa: PLC0415
-    from mcspark.runtime.logs import configure_logs  # noqa: PLC0415
+    from mcspark.runtime.process.logs import configure_logs  # noqa: PLC0415
 
     bodies = {"score": score.score, "audit": audit.audit, "calibrate": calibrate.calibrate}
     run_id = new_run_id("backfill")
@@ -211,7 +211,7 @@ def _run(
 ) -> NoReturn:
     from mcspark.pipelines.job import run_job  # noqa: PLC0415
     from mcspark.pipelines.run import new_run_id  # noqa: PLC0415
-    from mcspark.runtime.logs import configure_logs  # noqa: PLC0415
+    from mcspark.runtime.process.logs import configure_logs  # noqa: PLC0415
 
     run_id = new_run_id(job)
     configure_logs(log_format.value, run_id=run_id)

@@ -12,7 +12,7 @@ from mcspark.cli.files import local_place
 from mcspark.errors import ContractError
 from mcspark.report.metrics_table import MetricsTable, of_score
 from mcspark.report.segments import checked_segments
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.untrusted import read_json
 
 MAX_BYTES = 64 * 1024 * 1024
 

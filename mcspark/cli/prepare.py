@@ -40,7 +40,7 @@ def prepare_acs(
     """
     from mcspark.acs.persons import check_inputs  # noqa: PLC0415
     from mcspark.acs.prepare import prepare  # noqa: PLC0415
-    from mcspark.runtime.logs import configure_logs  # noqa: PLC0415
+    from mcspark.runtime.process.logs import configure_logs  # noqa: PLC0415
     from mcspark.runtime.session import finish, spark_session  # noqa: PLC0415
 
     configure_logs(run_id=uuid.uuid4().hex[:12])

@@ -25,7 +25,7 @@ _TEXTS = ("string", "large_string", "string_view")
 
 @contextmanager
 def about(path: str) -> Iterator[None]:
-    """Errors of what is read and scored in here are told with the path."""
+    """Errors of what is read and scored in here are reported with the path."""
     try:
         yield
     except McsparkError as error:

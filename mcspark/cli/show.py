@@ -25,7 +25,7 @@ from mcspark.report.facts import count, number
 from mcspark.report.metrics_table import MetricsTable, of_score
 from mcspark.report.names import families_of
 from mcspark.report.segments import checked_segments, is_segments, segment_records
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.untrusted import read_json
 
 if TYPE_CHECKING:
     from mcspark.core.training.recipe import Recipe
@@ -232,17 +232,17 @@ def _manifest(plain: Any) -> str:
     return "\n\n".join(parts)
 
 
-def _segments_of_run(told: Mapping[str, Any]) -> str:
+def _segments_of_run(reported: Mapping[str, Any]) -> str:
     """What the summary of a run says of its segments; scoring says less."""
-    line = f"Segments by {', '.join(told['by'])}: {count(told['own'])} with a calibrator of their own"
-    if "pooled" in told:
-        line += f", {count(told['pooled'])} share the pooled one"
-    if worst := told.get("worst"):
+    line = f"Segments by {', '.join(reported['by'])}: {count(reported['own'])} with a calibrator of their own"
+    if "pooled" in reported:
+        line += f", {count(reported['pooled'])} share the pooled one"
+    if worst := reported.get("worst"):
         line += (
             f"; farthest beyond chance is {worst['segment']}, error {number(worst['error_before'])} → "
             f"{number(worst['error_after'])}, noise floor {number(worst['noise_floor'])}"
         )
-    return "\n".join([line, *(f"Not met: {problem}" for problem in told.get("unmet") or ())])
+    return "\n".join([line, *(f"Not met: {problem}" for problem in reported.get("unmet") or ())])
 
 
 def _summary(metrics: Mapping[str, Any], lead: Mapping[str, Any], families: Sequence[Family]) -> str:

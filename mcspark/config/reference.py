@@ -20,7 +20,7 @@ _HEAD = """\
 
 A configuration is one YAML file. Any key can be given on the command line, `--set split.seed=3`, or by an
 environment variable, `MCSPARK_SPLIT__SEED=3`; the command line wins over the environment, the environment
-over the file, the file over the defaults. Unknown keys are errors, and all problems are told at once.
+over the file, the file over the defaults. Unknown keys are errors, and all problems are reported at once.
 `mcspark init SCORED ATTRIBUTES` writes a first one; `mcspark check --config FILE` checks it against the
 tables.
 """

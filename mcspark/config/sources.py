@@ -92,10 +92,10 @@ def load_config(
         problems.extend(feature_problems(config, compares=compares))
         if "output" in needs:
             problems.extend(clashes(config, adds_scores="model" in needs, file=path))
-    told = [
+    reported = [
         p if p.origin is not None else replace(p, origin=_origin_of(p.place, origins, path)) for p in problems
     ]
-    raise_problems(told)
+    raise_problems(reported)
     assert config is not None  # every failed validation has raised above
     return config
 

@@ -21,7 +21,7 @@ from mcspark.data.formats.listing import lake_of, list_table
 from mcspark.data.formats.names import twins
 from mcspark.errors import ContractError
 from mcspark.identifiers import check_column
-from mcspark.runtime.walk import local_entries, walk
+from mcspark.runtime.files.walk import local_entries, walk
 
 SAMPLE = 50_000
 """Rows that are looked at, the first ones."""

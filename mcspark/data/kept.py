@@ -1,8 +1,9 @@
 """The folder of kept cells: one folder a partition, written aside and renamed, checked whenever it is read.
 
 ``<path>/ds=2026-11-26/`` holds ``cells.json`` (:mod:`mcspark.data.kept_form`), a folder ``cells`` of Parquet
-with blocks of :mod:`mcspark.runtime.blocks`, and the mark of this program. What is torn, forged, of another
-version or made from other inputs is told and computed again; nothing of anybody else's is removed.
+with blocks of :mod:`mcspark.runtime.tasks.blocks`, and the mark of this program. What is torn, forged, of
+another version or made from other inputs is reported and computed again; nothing of anybody else's is
+removed.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from mcspark.data.publishing.sink import Publication
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.engine.literal import literal_reader
 from mcspark.errors import McsparkError, TransientError
-from mcspark.runtime.blocks import SCHEMA
-from mcspark.runtime.files import Files, java_reason
+from mcspark.runtime.files.files import Files, java_reason
+from mcspark.runtime.tasks.blocks import SCHEMA
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +44,7 @@ class Wanted:
     configuration : str
         Hash of what of the configuration decides them.
     inputs : mapping of str to (str or None)
-        State of each input now; None where it cannot be told.
+        State of each input now; None where it is unknown.
     """
 
     partition: str
@@ -76,14 +77,14 @@ class KeptStore:
 
     def find(self, wanted: Sequence[Wanted]) -> dict[str, KeptForm | str]:
         """By partition, what is kept of it as it is needed; otherwise why it must be computed."""
-        told: dict[str, KeptForm | str] = {one.partition: self._told(one) for one in wanted}
-        forms = [form for form in told.values() if isinstance(form, KeptForm)]
+        reported: dict[str, KeptForm | str] = {one.partition: self._told(one) for one in wanted}
+        forms = [form for form in reported.values() if isinstance(form, KeptForm)]
         content = self._content(forms)
         for form in forms:
             found = content[form.partition]
             if found != form.content:
-                told[form.partition] = f"its cells were changed after they were written ({found})"
-        return told
+                reported[form.partition] = f"its cells were changed after they were written ({found})"
+        return reported
 
     def _told(self, wanted: Wanted) -> KeptForm | str:
         try:

@@ -1,4 +1,4 @@
-"""What is told of the kept cells of a partition, in a file that may be torn or forged; read without Spark."""
+"""Description of the kept cells of a partition, in a file that may be torn or forged; read without Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.saved import digest, value_errors
 from mcspark.identifiers import check_run_id
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.untrusted import read_json
 
 SCHEMA_VERSION = 1
 
@@ -24,7 +24,7 @@ _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*\.parquet")
 
 @dataclass(frozen=True)
 class KeptForm:
-    """What is told of the kept cells of a partition.
+    """Description of the kept cells of a partition.
 
     Parameters
     ----------

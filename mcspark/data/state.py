@@ -19,7 +19,7 @@ from mcspark.data.publishing.target import described
 from mcspark.data.tables import files_of_table, read_table
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import McsparkError
-from mcspark.runtime.files import Files, leaf, parent
+from mcspark.runtime.files.files import Files, leaf, parent
 
 _COMMITS = {
     "delta": ("_delta_log", re.compile(r"\d+\.json")),
@@ -28,7 +28,7 @@ _COMMITS = {
 
 
 def table_state(spark: SparkSession, source: InputTable) -> str | None:
-    """The state of a table that is read; None where it cannot be told, as of a view over such a table."""
+    """The state of a table that is read; None where it is unknown, as of a view over such a table."""
     try:
         if source.path and source.format in ("parquet", "csv"):
             partition = getattr(source, "partition", None) or {}

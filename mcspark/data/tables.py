@@ -26,8 +26,8 @@ from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import quote_table
 from mcspark.runtime.columns import column, tried_text
-from mcspark.runtime.files import Files, java_reason, leaf, parent
-from mcspark.runtime.settings import setting
+from mcspark.runtime.files.files import Files, java_reason, leaf, parent
+from mcspark.runtime.process.settings import setting
 
 log = structlog.get_logger(__name__)
 

@@ -38,7 +38,7 @@ class Store(Protocol):
 
     What a method finds wrong is raised as one of :data:`mcspark.engine.errors.SPARK_ERRORS`, unless it says
     something else. Rules about files, such as writing beside and renaming, are above:
-    :class:`mcspark.runtime.files.Files`.
+    :class:`mcspark.runtime.files.files.Files`.
     """
 
     @property

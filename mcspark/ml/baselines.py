@@ -19,9 +19,9 @@ from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.model.stages import Stages
 from mcspark.errors import ConfigurationError, ContractError
+from mcspark.ml.cells.groups import GroupSet
 from mcspark.ml.converters import above_zero, penalties, whole
 from mcspark.ml.fit_summary import FitSummary, trees_of
-from mcspark.ml.groups import GroupSet
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.params import CalibratorParams, snake, with_parameters

@@ -17,11 +17,11 @@ from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.metrics.calibration_error import level_errors
 from mcspark.core.metrics.score_metrics import SCORE_METRICS
 from mcspark.core.metrics.smooth_ece import group_smooth_ece
-from mcspark.ml.cells import ScoredColumns, make_cells
+from mcspark.ml.cells.cells import ScoredColumns, make_cells
+from mcspark.ml.cells.fixed_point import FixedPoint
+from mcspark.ml.cells.groups import GroupSet, with_categories
+from mcspark.ml.cells.working import WORKING, working_columns
 from mcspark.ml.converters import named, one_of, whole
-from mcspark.ml.fixed_point import FixedPoint
-from mcspark.ml.groups import GroupSet, with_categories
-from mcspark.ml.working import WORKING, working_columns
 
 _OF_SCORE = {metric.key: metric for metric in SCORE_METRICS if metric.larger_is_better is not None}
 METRICS = ("mc_error", "ma_error", "worst_group_smece", *_OF_SCORE)

@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins, base_levels
-from mcspark.ml.cells import MAX_DRIVER_CELLS, ScoredColumns, choose_bins, make_cells
-from mcspark.ml.driver_cells import are_few
-from mcspark.ml.fixed_point import FixedPoint
-from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.ml.cells.cells import MAX_DRIVER_CELLS, ScoredColumns, choose_bins, make_cells
+from mcspark.ml.cells.driver_cells import are_few
+from mcspark.ml.cells.fixed_point import FixedPoint
+from mcspark.ml.cells.groups import GroupSet, with_categories
+from mcspark.ml.cells.working import WORKING, working_columns
 from mcspark.ml.params import CalibratorParams
-from mcspark.ml.working import WORKING, working_columns
 from mcspark.runtime.columns import column
 
 

@@ -23,16 +23,16 @@ from mcspark.core.training.rounds import Round, check_saturation
 from mcspark.core.training.training_curve import CurvePoint, training_curve
 from mcspark.core.training.training_table import Train, TreeSettings
 from mcspark.errors import ContractError
+from mcspark.ml.cells.groups import GroupSet, with_categories
+from mcspark.ml.cells.working import WORKING, working_columns
 from mcspark.ml.curves import curves_frame, pairs_frame
 from mcspark.ml.fit_summary import FitSummary, trees_of
-from mcspark.ml.groups import GroupSet, with_categories
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.params import SEARCHED_PARAMS, TreeParams
 from mcspark.ml.persistence import CalibratorReader, CalibratorWriter
 from mcspark.ml.scoring import with_calibrated
-from mcspark.ml.training import TreeTrainer
-from mcspark.ml.working import WORKING, working_columns
-from mcspark.runtime.progress import tell
+from mcspark.ml.training.training import TreeTrainer
+from mcspark.runtime.process.progress import tell
 from mcspark.scorer import Scorer
 
 log = structlog.get_logger(__name__)
@@ -147,7 +147,7 @@ class Multicalibrator(TreeParams, Estimator["MulticalibratorModel"]):
         if not len(cells):
             raise ContractError("there is no labelled row to learn from; check the label column")
         fit, settings, recipe = self.growing.fit(
-            cells, train, told=lambda number, found: tell(_words(number, found), lasting=True),
+            cells, train, on_round=lambda number, found: tell(_words(number, found), lasting=True),
             tried=lambda candidate: tell(candidate.words, lasting=True),
         )  # fmt: skip
         if not fit.stages.stages:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, TypeVar
 from pyspark.ml.param import Param, Params, TypeConverters
 
 from mcspark.core.training.recipe import SEARCHED
-from mcspark.ml.cells import ScoredColumns
+from mcspark.ml.cells.cells import ScoredColumns
+from mcspark.ml.cells.groups import GroupSet
 from mcspark.ml.converters import above_zero, grids, named, one_of, rounds, whole
-from mcspark.ml.groups import GroupSet
 
 Table = dict[str, tuple[str, Any, Any]]
 """Name of each parameter: what it means, the converter of its value, and its default (None: unset)."""

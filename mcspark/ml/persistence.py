@@ -30,9 +30,9 @@ from mcspark.core.saved import (
 from mcspark.core.segments import SegmentTable
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.fit_summary import FitSummary
-from mcspark.runtime.driver_tables import write_parquet
-from mcspark.runtime.files import Files, beside, leaf
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.driver_tables import write_parquet
+from mcspark.runtime.files.files import Files, beside, leaf
+from mcspark.runtime.files.untrusted import read_json
 
 log = structlog.get_logger(__name__)
 

@@ -13,8 +13,8 @@ from mcspark.core.saved_scores import SavedScores, score_folder
 from mcspark.errors import ContractError
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.persistence import own_version
-from mcspark.runtime.files import Files
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.files import Files
+from mcspark.runtime.files.untrusted import read_json
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from mcspark.core.calibrator import SignatureCalibrator
 from mcspark.core.cells.groups import FittedGroups, distinct_rows
 from mcspark.core.classes import projected as simplex
 from mcspark.core.segments import Part
-from mcspark.ml.signatures import with_signature, word_names
-from mcspark.runtime.archives import quick_to_follow
-from mcspark.runtime.batches import gathered
+from mcspark.ml.cells.signatures import with_signature, word_names
+from mcspark.runtime.tasks.archives import quick_to_follow
+from mcspark.runtime.tasks.batches import gathered
 
 ROWS_AT_ONCE = 200_000
 """Arrow batches are put together to so many rows, for which a calibrator's tables are laid out once."""

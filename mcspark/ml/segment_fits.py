@@ -14,16 +14,16 @@ from mcspark.core.cells.levels import IntArray, ScoreBins, base_levels
 from mcspark.core.training.growing import Growing
 from mcspark.core.training.recipe import RecipeFit
 from mcspark.errors import ContractError
-from mcspark.ml import driver_training
-from mcspark.ml.cells import MAX_DRIVER_CELLS, ScoredColumns
-from mcspark.ml.census import Census
+from mcspark.ml.cells.cells import MAX_DRIVER_CELLS, ScoredColumns
+from mcspark.ml.cells.census import Census
+from mcspark.ml.cells.fixed_point import FixedPoint
+from mcspark.ml.cells.groups import GroupSet
+from mcspark.ml.cells.segment_cells import Placing, SegmentCells, segment_bins
 from mcspark.ml.fit_summary import FitSummary, trees_of
-from mcspark.ml.fixed_point import FixedPoint
-from mcspark.ml.groups import GroupSet
 from mcspark.ml.multicalibrator import Multicalibrator, MulticalibratorModel
-from mcspark.ml.segment_cells import Placing, SegmentCells, segment_bins
-from mcspark.ml.side_by_side import side_by_side
-from mcspark.runtime.progress import tell
+from mcspark.ml.training import driver_training
+from mcspark.ml.training.side_by_side import side_by_side
+from mcspark.runtime.process.progress import tell
 
 NOT_JUDGED = "none of its rows is held out, so its own calibrator could not be judged"
 

@@ -11,21 +11,21 @@ from mcspark.core.cells.cells import Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import GateError
-from mcspark.ml.cells import make_cells
-from mcspark.ml.cluster_cells import judged_cells
-from mcspark.ml.groups import GroupSet
-from mcspark.ml.working import WORKING
-from mcspark.pipelines.classes import losses_of, top_result
-from mcspark.pipelines.drift import change_since, earlier_metrics, too_far
-from mcspark.pipelines.inputs import read_inputs
-from mcspark.pipelines.measuring import driver_cells, measured, measuring_bins, told_lead
-from mcspark.pipelines.publishing import finish_run, stage_metrics
-from mcspark.pipelines.record import target_of
-from mcspark.pipelines.reporting import claim_report
-from mcspark.pipelines.result import ScoreResult
-from mcspark.pipelines.rows import Inputs
+from mcspark.ml.cells.cells import make_cells
+from mcspark.ml.cells.groups import GroupSet
+from mcspark.ml.cells.working import WORKING
+from mcspark.ml.cluster.cluster_cells import judged_cells
+from mcspark.pipelines.judging.classes import losses_of, top_result
+from mcspark.pipelines.judging.drift import change_since, earlier_metrics, too_far
+from mcspark.pipelines.judging.measuring import driver_cells, measured, measuring_bins, told_lead
+from mcspark.pipelines.judging.result import ScoreResult
+from mcspark.pipelines.publishing.publishing import finish_run, stage_metrics
+from mcspark.pipelines.publishing.record import target_of
+from mcspark.pipelines.publishing.reporting import claim_report
+from mcspark.pipelines.publishing.summary import empty_summary, measured_summary
+from mcspark.pipelines.reading.inputs import read_inputs
+from mcspark.pipelines.reading.rows import Inputs
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.summary import empty_summary, measured_summary
 from mcspark.report.metrics_table import MetricsTable, metrics_frame
 
 
@@ -44,7 +44,7 @@ def audit(run: Run) -> dict[str, Any]:
     results = []
     with inputs.read_again() as kept:
         for alone in kept.by_score():
-            with alone.told():
+            with alone.logged():
                 result, groups, signatures = _measured(run, alone, plan)
             results.append(result)
         test = None
@@ -64,14 +64,14 @@ def _measured(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[ScoreResult, Fi
     """The metrics of one score, with the groups and the number of signatures."""
     names, limit = replace(WORKING, weight=inputs.weight), driver_cells(run)
     with ExitStack() as stack:
-        with run.stage("cells", "sum the labelled rows to cells") as told:
-            told["rows"] = inputs.n_labelled
+        with run.stage("cells", "sum the labelled rows to cells") as counts:
+            counts["rows"] = inputs.n_labelled
             bins, rows = measuring_bins(run), limit.rows(inputs.n_labelled)
             with make_cells(inputs.labelled, names, plan.families, bins, inputs.scale, rows=rows) as table:
                 judged = stack.enter_context(judged_cells(table, plan, Role.test, limit))
-        with run.stage("measure", "measure the test rows") as told:
+        with run.stage("measure", "measure the test rows") as counts:
             metrics = measured(run, judged.cells, intervals=True, lead=told_lead(run, judged.cells))
-            told["rows"] = metrics.rows
+            counts["rows"] = metrics.rows
     result = ScoreResult(inputs.scored.score, {"before": metrics})
     return result, judged.groups, judged.signatures
 
@@ -96,8 +96,8 @@ def _compared(
     change = change_since(MetricsTable(metrics_frame(results[0].metrics)), then, against, limits.stage)
     problems = too_far(limits, change)
     status = "gate" if problems else "ok"
-    told = {**summary, "status": status, "drift": {**change.summary(), "problems": problems}}
-    finished = finish_run(run, publication, target, told, results)
+    counts = {**summary, "status": status, "drift": {**change.summary(), "problems": problems}}
+    finished = finish_run(run, publication, target, counts, results)
     if problems:
         run.is_recorded = True
         raise GateError(

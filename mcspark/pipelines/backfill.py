@@ -15,9 +15,9 @@ from mcspark.config import Config
 from mcspark.engine.choice import engine_of
 from mcspark.errors import ConfigurationError, McsparkError
 from mcspark.identifiers import day_like, day_of
-from mcspark.pipelines.input_state import input_state
 from mcspark.pipelines.job import Attempt, Body, ChooseEngine, check_platform
-from mcspark.pipelines.published import published_by
+from mcspark.pipelines.publishing.published import published_by
+from mcspark.pipelines.reading.input_state import input_state
 from mcspark.pipelines.run import Run, new_run_id, partition_of
 
 log = structlog.get_logger(__name__)
@@ -101,8 +101,8 @@ class Tally:
         if attempt.exit_code == 0:
             self.published.append(partition)
         else:
-            told = {key: line[key] for key in ("status", "error", "exit_code", "run_id")}
-            self.failed.append({"partition": partition, **told})
+            reported = {key: line[key] for key in ("status", "error", "exit_code", "run_id")}
+            self.failed.append({"partition": partition, **reported})
         log.info(
             "day done" if attempt.exit_code == 0 else "day failed", day=partition, done=len(self.took),
             of=self.days - len(self.kept), seconds=round(seconds, 1), left=duration(self.left),

@@ -19,35 +19,21 @@ from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline
-from mcspark.ml.cells import ScoredColumns, make_cells
-from mcspark.ml.cluster_cells import Judged, judged_cells
-from mcspark.ml.cluster_training import check_cluster
-from mcspark.ml.groups import GroupSet
+from mcspark.ml.cells.cells import ScoredColumns, make_cells
+from mcspark.ml.cells.groups import GroupSet
+from mcspark.ml.cells.working import WORKING
+from mcspark.ml.cluster.cluster_cells import Judged, judged_cells
 from mcspark.ml.learning import labelled_cells
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
-from mcspark.ml.row_training import RowTrainer
 from mcspark.ml.segment_fits import Segments
-from mcspark.ml.working import WORKING
-from mcspark.pipelines.classes import choose, losses_of, published, top_result
-from mcspark.pipelines.gate import refusal, unmet, unmet_by_segment
-from mcspark.pipelines.inputs import read_inputs
-from mcspark.pipelines.measuring import driver_cells, measured, measuring_bins, told_lead
-from mcspark.pipelines.partitions import Partitions
-from mcspark.pipelines.publishing import (
-    claim,
-    finish_run,
-    publish_empty,
-    stage_measured,
-    stage_model,
-    stage_tables,
-)
-from mcspark.pipelines.record import target_of
-from mcspark.pipelines.refused import keep_refused
-from mcspark.pipelines.result import Calibration, ScoreResult
-from mcspark.pipelines.rows import CALIBRATED, Inputs, calibrated_rows
-from mcspark.pipelines.run import Run
-from mcspark.pipelines.segments import (
+from mcspark.ml.training.cluster_training import check_cluster
+from mcspark.ml.training.row_training import RowTrainer
+from mcspark.pipelines.judging.classes import choose, losses_of, published, top_result
+from mcspark.pipelines.judging.gate import refusal, unmet, unmet_by_segment
+from mcspark.pipelines.judging.measuring import driver_cells, measured, measuring_bins, told_lead
+from mcspark.pipelines.judging.result import Calibration, ScoreResult
+from mcspark.pipelines.judging.segments import (
     SegmentResult,
     carried,
     cells_after,
@@ -56,9 +42,23 @@ from mcspark.pipelines.segments import (
     segments_summary,
     trained_as,
 )
-from mcspark.pipelines.summary import calibrated_summary
+from mcspark.pipelines.publishing.publishing import (
+    claim,
+    finish_run,
+    publish_empty,
+    stage_measured,
+    stage_model,
+    stage_tables,
+)
+from mcspark.pipelines.publishing.record import target_of
+from mcspark.pipelines.publishing.refused import keep_refused
+from mcspark.pipelines.publishing.summary import calibrated_summary
+from mcspark.pipelines.reading.inputs import read_inputs
+from mcspark.pipelines.reading.partitions import Partitions
+from mcspark.pipelines.reading.rows import CALIBRATED, Inputs, calibrated_rows
+from mcspark.pipelines.reading.workspace import Workspace
+from mcspark.pipelines.run import Run
 from mcspark.pipelines.window import Learning, Window
-from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime import jars
 
 
@@ -93,9 +93,9 @@ def calibrate(run: Run) -> dict[str, Any]:
         due = window is None or window.name in window.window
         families, columns, _ = carried(config, plan)
         inputs = read_inputs(run, families, columns, needs_label=True, labels_due=due)
-        with run.stage("join", "join the attributes") as told:
+        with run.stage("join", "join the attributes") as counts:
             inputs = inputs.with_frame(workspace.keep(inputs.ordered().frame, "joined"))
-            told["rows"] = inputs.report.accepted
+            counts["rows"] = inputs.report.accepted
             inputs.refuse_unmatched()
         if not inputs.n_accepted:
             return publish_empty(run, target, inputs, lease, publication)
@@ -109,8 +109,8 @@ def calibrate(run: Run) -> dict[str, Any]:
             inputs = learned.with_roles(inputs)
         if problems := _unmet(run, calibration):
             raise refusal(problems, keep_refused(run, inputs, calibration))
-        with run.stage("write", "write the calibrated scores") as told:
-            told["rows"] = inputs.n_accepted
+        with run.stage("write", "write the calibrated scores") as counts:
+            counts["rows"] = inputs.n_accepted
             scored = calibrated_rows(inputs, calibration.models, projected=calibration.projected)
             paths = stage_tables(publication, target, inputs, scored)
             paths |= stage_measured(run, publication, target, calibration.shown)
@@ -127,7 +127,7 @@ def _calibration(
     every = inputs.by_score()
     found = []
     for alone in every:
-        with alone.told():
+        with alone.logged():
             found.append(_learned(run, alone, plan, learned))
     vector, test = None, None
     if run.config.scored.classes is not None:
@@ -139,7 +139,7 @@ def _calibration(
         every = inputs.with_frame(test).by_score()
     results = []
     for alone, one in zip(every, found, strict=True):
-        with alone.told():
+        with alone.logged():
             results.append(_judged(run, alone, one, learned, is_scored=test is not None))
     if vector is None or test is None:
         return Calibration(results)
@@ -187,7 +187,7 @@ def _unmet(run: Run, calibration: Calibration) -> list[str]:
         found = unmet(
             run.config.gate, before, after, changes=calibration.changes(result), among=len(calibration.shown)
         )  # fmt: skip
-        found += result.told.get("segments", {}).get("unmet", [])
+        found += result.extra.get("segments", {}).get("unmet", [])
         problems += [f"score {result.name}: {problem}" for problem in found] if several else found
     return problems
 
@@ -202,7 +202,7 @@ def _measured(
     is_scored: bool,
 ) -> tuple[dict[str, Metrics], list[SegmentResult]]:
     """The metrics of the held-out rows before and after, and those of each segment."""
-    with run.stage("measure", "measure before and after") as told, ExitStack() as stack:
+    with run.stage("measure", "measure before and after") as counts, ExitStack() as stack:
         by_segment = None
         calibrated: Cells | Elsewhere
         if segments is not None:
@@ -217,7 +217,7 @@ def _measured(
         lead = told_lead(run, given, calibrated)
         before = measured(run, given, lead=lead)
         after = measured(run, calibrated, intervals=True, lead=lead)
-        told["rows"] = after.rows
+        counts["rows"] = after.rows
         results = []
         if segments is not None and by_segment is not None:
             results = measure_segments(run, inputs, segments, by_segment, lead)
@@ -233,15 +233,15 @@ def _check_learner(run: Run) -> None:
 
 def _cells(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[Cells, FittedGroups]:
     config, names = run.config, replace(WORKING, weight=inputs.weight)
-    with run.stage("cells", "sum the labelled rows to cells") as told:
+    with run.stage("cells", "sum the labelled rows to cells") as counts:
         levels = [*config.evaluation.levels, *estimator_of(config.calibrator).grids]
         limit = driver_cells(run)
         cells, groups = labelled_cells(
             inputs.labelled, names, plan, levels, config.calibrator.score_bins, inputs.scale,
             limit.rows(inputs.n_labelled), limit.most,
         )  # fmt: skip
-        told.update(rows=inputs.n_labelled, cells=len(cells))
-        told.update(signatures=len(cells.membership), groups=len(groups.names))
+        counts.update(rows=inputs.n_labelled, cells=len(cells))
+        counts.update(signatures=len(cells.membership), groups=len(groups.names))
     return cells, groups
 
 

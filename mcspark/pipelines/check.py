@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame
 from mcspark.config import Config, required
 from mcspark.core.metrics.detectable import rows_for, smallest_error
 from mcspark.data.tables import where
-from mcspark.ml.groups import GroupSet
+from mcspark.ml.cells.groups import GroupSet
+from mcspark.pipelines.judging.segments import carried
+from mcspark.pipelines.reading.schemas import read_schemas
+from mcspark.pipelines.reading.stored import models_at
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.schemas import read_schemas
-from mcspark.pipelines.segments import carried
-from mcspark.pipelines.stored import models_at
 
 
 def check(job: str) -> Callable[[Run], dict[str, Any]]:

@@ -18,24 +18,24 @@ from mcspark.core.training.sweep import BUCKETS, METHODS, PAPER_GRIDS, Sweep
 from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import ContractError
-from mcspark.ml import driver_training
-from mcspark.ml.cells import choose_bins, make_cells
-from mcspark.ml.fixed_point import FixedPoint
-from mcspark.ml.groups import GroupSet
+from mcspark.ml.cells.cells import choose_bins, make_cells
+from mcspark.ml.cells.fixed_point import FixedPoint
+from mcspark.ml.cells.groups import GroupSet
+from mcspark.ml.cells.working import WORKING
 from mcspark.ml.methods import given, recipe_of, settings_of, tree_settings
 from mcspark.ml.split import place
-from mcspark.ml.training import TreeTrainer
-from mcspark.ml.tuning import Choice, Engine, ResultRow, digest, run_sweep, workers
-from mcspark.ml.working import WORKING
+from mcspark.ml.training import driver_training
+from mcspark.ml.training.training import TreeTrainer
+from mcspark.ml.training.tuning import Choice, Engine, ResultRow, digest, run_sweep, workers
 from mcspark.pipelines.comparison_page import figure, html, leads, markdown, summary_table
-from mcspark.pipelines.inputs import read_inputs
-from mcspark.pipelines.measuring import driver_cells
-from mcspark.pipelines.record import stage_manifest
-from mcspark.pipelines.rows import Inputs
+from mcspark.pipelines.judging.measuring import driver_cells
+from mcspark.pipelines.publishing.record import stage_manifest
+from mcspark.pipelines.reading.inputs import read_inputs
+from mcspark.pipelines.reading.rows import Inputs
+from mcspark.pipelines.reading.workspace import Workspace
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column
-from mcspark.runtime.files import Files, beside, leaf
+from mcspark.runtime.files.files import Files, beside, leaf
 
 log = structlog.get_logger(__name__)
 
@@ -224,7 +224,7 @@ def _records(rows: list[ResultRow]) -> list[tuple[Any, ...]]:
 
 
 class _Folder:
-    """Texts by name in one folder; see :class:`mcspark.ml.tuning.Store`."""
+    """Texts by name in one folder; see :class:`mcspark.ml.training.tuning.Store`."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from mcspark.core.metrics.lead import FullestLevel, Lead
 from mcspark.core.metrics.score_metrics import SCORE_METRICS
 from mcspark.core.training.sweep import METHODS
-from mcspark.ml.tuning import Choice, ResultRow
+from mcspark.ml.training.tuning import Choice, ResultRow
 
 LABELS = {
     "none": "uncalibrated",

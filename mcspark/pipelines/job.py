@@ -15,15 +15,15 @@ from pyspark.sql import SparkSession
 from mcspark.config import Config, redact
 from mcspark.engine.choice import engine_of
 from mcspark.errors import GateError, McsparkError
-from mcspark.pipelines.input_state import input_state
-from mcspark.pipelines.record import failed_run
+from mcspark.pipelines.publishing.record import failed_run
+from mcspark.pipelines.publishing.tracking import check_tracking, track
+from mcspark.pipelines.reading.input_state import input_state
 from mcspark.pipelines.run import Run, partition_of
-from mcspark.pipelines.tracking import check_tracking, track
-from mcspark.runtime.failures import explained, reason_of
 from mcspark.runtime.features import features_of
-from mcspark.runtime.preflight import check_executors, check_lightgbm
+from mcspark.runtime.process.failures import explained, reason_of
 from mcspark.runtime.remote import check_shared
 from mcspark.runtime.session import finish, spark_session
+from mcspark.runtime.tasks.preflight import check_executors, check_lightgbm
 
 log = structlog.get_logger(__name__)
 

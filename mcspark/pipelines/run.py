@@ -33,7 +33,7 @@ class Run:
     is_recorded : bool
         Whether the manifest of a run that fails is written already.
     inputs : mapping of str to (str or None)
-        The state of each input before the run, see :mod:`mcspark.pipelines.input_state`.
+        The state of each input before the run, see :mod:`mcspark.pipelines.reading.input_state`.
     states : dict of str to (str or None)
         States that were found already, by the table; runs that share their tables may share it.
     """
@@ -59,18 +59,18 @@ class Run:
         Yields a mapping for what the line at its end shall tell, such as ``rows``.
         """
         start = time.monotonic()
-        told: dict[str, int] = {}
+        reported: dict[str, int] = {}
         jobs = engine_of(self.spark).jobs_named(f"{self.run_id} {name}", f"{self.job}: {what}")
         with jobs, structlog.contextvars.bound_contextvars(stage=name):
             log.info(what)
             outcome = "stage failed"
             try:
-                yield told
+                yield reported
                 outcome = "stage done"
             finally:
                 seconds = round(time.monotonic() - start, 3)
                 self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
-                log.info(outcome, seconds=seconds, **told)
+                log.info(outcome, seconds=seconds, **reported)
 
 
 def partition_of(config: Config) -> str | None:

@@ -10,19 +10,19 @@ from mcspark.core.cells.groups import FittedGroups
 from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError
-from mcspark.ml.groups import unseen_categories, with_categories
-from mcspark.pipelines.inputs import read_inputs
-from mcspark.pipelines.publishing import (
+from mcspark.ml.cells.groups import unseen_categories, with_categories
+from mcspark.pipelines.publishing.publishing import (
     claim,
     finish_run,
     publish_empty,
     stage_tables,
 )
-from mcspark.pipelines.record import target_of
-from mcspark.pipelines.rows import Inputs, calibrated_rows
+from mcspark.pipelines.publishing.record import target_of
+from mcspark.pipelines.publishing.summary import scored_summary
+from mcspark.pipelines.reading.inputs import read_inputs
+from mcspark.pipelines.reading.rows import Inputs, calibrated_rows
+from mcspark.pipelines.reading.stored import stored_models
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.stored import stored_models
-from mcspark.pipelines.summary import scored_summary
 
 log = structlog.get_logger(__name__)
 
@@ -50,8 +50,8 @@ def score(run: Run) -> dict[str, Any]:
             unseen = _unseen(inputs, model.fitted)
             if unseen:
                 log.warning("categories that the model has never seen count as no group", **unseen)
-        with run.stage("write", "write the calibrated scores") as told:
-            told["rows"] = inputs.n_accepted
+        with run.stage("write", "write the calibrated scores") as counts:
+            counts["rows"] = inputs.n_accepted
             scored = calibrated_rows(inputs.ordered(), models, projected=projected)
             paths = stage_tables(publication, target, inputs, scored)
         paths["model"] = config.model.path

@@ -17,10 +17,10 @@ from mcspark.core.cells.levels import ScoreBins
 from mcspark.data.kept import KeptStore, Wanted
 from mcspark.data.kept_form import KeptForm
 from mcspark.errors import ContractError, TransientError
-from mcspark.ml.cells import make_cells
-from mcspark.ml.driver_cells import are_few
-from mcspark.ml.groups import GroupSet
-from mcspark.ml.kept_cells import (
+from mcspark.ml.cells.cells import make_cells
+from mcspark.ml.cells.driver_cells import are_few
+from mcspark.ml.cells.groups import GroupSet
+from mcspark.ml.cells.kept_cells import (
     LEAST_DEPTH,
     Part,
     learning_weights,
@@ -29,16 +29,16 @@ from mcspark.ml.kept_cells import (
     shared_scale,
     window_bins,
 )
+from mcspark.ml.cells.working import WORKING
 from mcspark.ml.learning import learning_bins
 from mcspark.ml.methods import estimator_of
-from mcspark.ml.working import WORKING
-from mcspark.pipelines.input_state import table_states
-from mcspark.pipelines.inputs import read_inputs
-from mcspark.pipelines.measuring import driver_cells
-from mcspark.pipelines.partitions import Partitions
-from mcspark.pipelines.rows import Inputs
+from mcspark.pipelines.judging.measuring import driver_cells
+from mcspark.pipelines.reading.input_state import table_states
+from mcspark.pipelines.reading.inputs import read_inputs
+from mcspark.pipelines.reading.partitions import Partitions
+from mcspark.pipelines.reading.rows import Inputs
+from mcspark.pipelines.reading.workspace import Workspace
 from mcspark.pipelines.run import Run
-from mcspark.pipelines.workspace import Workspace
 from mcspark.runtime.columns import column
 
 log = structlog.get_logger(__name__)
@@ -136,10 +136,10 @@ class Learning:
         kept: dict[str, KeptForm] = {}
         missing: dict[str, str] = {}
         for one in wanted:
-            name, told = one.partition, found[one.partition]
-            if isinstance(told, KeptForm):
-                kept[name] = told
-            elif isinstance(computed := self._computed_now(one, told), KeptForm):
+            name, counts = one.partition, found[one.partition]
+            if isinstance(counts, KeptForm):
+                kept[name] = counts
+            elif isinstance(computed := self._computed_now(one, counts), KeptForm):
                 kept[name] = computed
             elif name in partitions.window:
                 missing[name] = computed
@@ -198,9 +198,9 @@ class Learning:
             return "has no labels"
         report = inputs.report
         refuse_weights(self._scale, report.labelled, report.weight, report.weight_sq, inputs.source)
-        with self._run.stage("keep", f"sum the rows of {wanted.partition} to cells") as told:
+        with self._run.stage("keep", f"sum the rows of {wanted.partition} to cells") as counts:
             form = self._written(wanted, inputs)
-            told.update(rows=form.rows, cells=form.cells)
+            counts.update(rows=form.rows, cells=form.cells)
         self._computed[wanted.partition] = reason
         return form
 
@@ -261,14 +261,14 @@ class Learning:
         tests = [part for part in parts if part.held_out or held_out is None]
         limit = driver_cells(run)
         few = are_few(limit.rows(sum(form.cells for form in forms)), len(self._plan.families))
-        with run.stage("cells", "put the cells of the partitions together") as told:
+        with run.stage("cells", "put the cells of the partitions together") as counts:
             with put_together(parts, by, self._scale, few=few) as table:
                 cells, groups = table.collect_chosen(self._plan, limit.most)
             with put_together(tests, fine, self._scale, (Role.test,), few=few) as table:
                 test = table.collect(groups, limit.most)
             self._store.refuse_replaced(forms)
-            told.update(rows=rows, cells=len(cells), partitions=len(forms))
-            told.update(signatures=len(cells.membership), groups=len(groups.names))
+            counts.update(rows=rows, cells=len(cells), partitions=len(forms))
+            counts.update(signatures=len(cells.membership), groups=len(groups.names))
         return Window(
             cells,
             groups,

@@ -171,12 +171,15 @@ def segments_told(a: SavedModel | None, b: SavedModel | None) -> list[str]:
         return []
     one, two = (set(table.names) if table is not None else set() for table in tables)
     counts = f"{len(one)} in A, {len(two)} in B, {len(one & two)} in both"
-    told = [f"Segments with a calibrator of their own: {counts}."]
+    reported = [f"Segments with a calibrator of their own: {counts}."]
     for letter, names in (("A", sorted(one - two)), ("B", sorted(two - one))):
         if names and one and two:
             more = f" and {len(names) - _MOST_SEGMENTS} more" if names[_MOST_SEGMENTS:] else ""
-            told.append(f"Only in {letter}: {', '.join(names[:_MOST_SEGMENTS])}{more}.")
-    return [*told, "Groups and corrections are those of the pooled calibrators, moves of rows those of all."]
+            reported.append(f"Only in {letter}: {', '.join(names[:_MOST_SEGMENTS])}{more}.")
+    return [
+        *reported,
+        "Groups and corrections are those of the pooled calibrators, moves of rows those of all.",
+    ]
 
 
 def _group_names(side: Side) -> tuple[str, ...] | None:

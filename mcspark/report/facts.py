@@ -67,9 +67,9 @@ class RunFacts:
     @property
     def about(self) -> dict[str, str]:
         """What the configuration says of owner, intended use, licence and notes."""
-        told = self.configuration.get("report") or {}
+        reported = self.configuration.get("report") or {}
         keys = ("owner", "intended_use", "licence", "notes")
-        return {key.replace("_", " ").capitalize(): told[key] for key in keys if told.get(key)}
+        return {key.replace("_", " ").capitalize(): reported[key] for key in keys if reported.get(key)}
 
     @cached_property
     def table(self) -> MetricsTable:

@@ -80,20 +80,20 @@ def render_scores(summary: Mapping[str, Any], pages: Sequence[ScorePage], *, mar
 
 
 def _together(classes: Mapping[str, Any] | None) -> str:
-    """What is told of the classes' scores as one vector; empty where there are no classes."""
+    """Metrics of the classes' scores as one vector; empty where there are no classes."""
     if not classes:
         return ""
     loss = classes["log_loss"]["test"]
     named = "; ".join(f"{name}: {column}" for name, column in classes["scores"].items())
     if "projected" not in classes:
         return f"Scores of {len(classes['scores'])} classes ({named}): log loss {number(loss['before'])}."
-    told = f"log loss {number(loss['before'])} → {number(loss['after'])}"
+    reported = f"log loss {number(loss['before'])} → {number(loss['after'])}"
     done = (
         "calibrated class by class and projected to sum to 1"
         if classes["projected"]
         else "left as they came, for the projected vector was no better on the early-stopping rows"
     )
-    return f"Scores of {len(classes['scores'])} classes ({named}), {done}: {told}."
+    return f"Scores of {len(classes['scores'])} classes ({named}), {done}: {reported}."
 
 
 _BEFORE = tuple("Value" if name == "Before → after" else name for name in HEAD)

@@ -106,9 +106,9 @@ def document(figure: Figure, name: str, words: str) -> str:
     root.set("style", "max-width: 100%; height: auto")
     title = figure.axes[0].get_title(loc="left")
     for place, (tag, end, text) in enumerate((("title", "title", title), ("desc", "words", words))):
-        told = ET.Element(f"{_SVG}{tag}", {"id": f"{name}-{end}"})
-        told.text = text
-        root.insert(place, told)
+        reported = ET.Element(f"{_SVG}{tag}", {"id": f"{name}-{end}"})
+        reported.text = text
+        root.insert(place, reported)
     for metadata in root.findall(f"{_SVG}metadata"):
         root.remove(metadata)
     ET.register_namespace("", _SVG[1:-1])

@@ -20,10 +20,10 @@ from pyspark.sql import SparkSession
 
 from mcspark.engine.classic import class_path, jvm
 from mcspark.errors import ConfigurationError
-from mcspark.runtime import streams
 from mcspark.runtime.features import FEATURES, Build
 from mcspark.runtime.jars import FOLDER_VARIABLE, UnresolvedError, fetched, jars_by_checksum
 from mcspark.runtime.java import ensure_java
+from mcspark.runtime.process import streams
 from mcspark.runtime.repository import file_stem
 
 _EXTENSIONS = "spark.sql.extensions"

@@ -24,9 +24,9 @@ from mcspark.engine.choice import engine_of
 from mcspark.engine.classic import class_path, jvm
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.errors import ConfigurationError
-from mcspark.runtime import streams
-from mcspark.runtime.causes import advice, telling, unresolved
 from mcspark.runtime.java import ensure_java
+from mcspark.runtime.process import streams
+from mcspark.runtime.process.causes import advice, telling, unresolved
 from mcspark.runtime.repository import RepositoryError, cache_folder, checksum, downloaded, file_stem, kept
 
 log = structlog.get_logger(__name__)

@@ -14,8 +14,8 @@ from mcspark.engine.connect import client
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, TransientError
-from mcspark.runtime.causes import java_reason
-from mcspark.runtime.files import Files, beside, leaf
+from mcspark.runtime.files.files import Files, beside, leaf
+from mcspark.runtime.process.causes import java_reason
 
 log = structlog.get_logger(__name__)
 

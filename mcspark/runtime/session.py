@@ -21,10 +21,11 @@ from mcspark.config.secrets import JAVA_PATTERN
 from mcspark.engine.classic import jvm, workers
 from mcspark.engine.classic.store import respect_umask
 from mcspark.engine.errors import ENGINE_ERRORS, leave_errors_to_who_catches_them
-from mcspark.runtime import formats, streams
+from mcspark.runtime import formats
 from mcspark.runtime.jars import add_lightgbm, offer_lightgbm
 from mcspark.runtime.java import ensure_java
 from mcspark.runtime.local import LOCAL_DEFAULTS, spark_is_configured
+from mcspark.runtime.process import streams
 from mcspark.runtime.remote import remote_session
 
 # Each of these changes results, not speed.
@@ -94,7 +95,7 @@ def spark_session(
     with contextlib.nullcontext() if streams.submitted() else streams.stdout_to_stderr():
         spark = builder.getOrCreate()
     jvm.look_up_once()
-    workers.fork_from(spark, "mcspark.runtime.daemon")
+    workers.fork_from(spark, "mcspark.runtime.tasks.daemon")
     streams.keep_stdout_clean()
     respect_umask(spark, _umask())
     hide_secrets(spark)

@@ -1,4 +1,4 @@
-"""The code of every row in every family of groups, equal to what ``mcspark.ml.groups`` makes in Spark."""
+"""The code of every row in every family of groups, equal to what ``mcspark.ml.cells.groups`` makes."""
 
 from __future__ import annotations
 

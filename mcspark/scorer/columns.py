@@ -288,9 +288,9 @@ def _gathered(column: Column, places: IntArray) -> Column:
 
 
 def _mixed(name: str, kinds: Iterable[type]) -> ContractError:
-    told = " and ".join(sorted(kind.__name__ for kind in kinds))
+    reported = " and ".join(sorted(kind.__name__ for kind in kinds))
     return ContractError(
-        f"column {name!r} holds {told}; store text, whole numbers, doubles, decimals, booleans or dates"
+        f"column {name!r} holds {reported}; store text, whole numbers, doubles, decimals, booleans or dates"
     )
 
 

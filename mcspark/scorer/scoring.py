@@ -20,7 +20,7 @@ from mcspark.core.saved import MAX_BYTES, SavedModel, saved_model, with_parts
 from mcspark.core.segments import SegmentedCalibrator
 from mcspark.errors import ContractError
 from mcspark.identifiers import folded
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.untrusted import read_json
 from mcspark.scorer.categories import FamilyCodes
 from mcspark.scorer.columns import Column, column_of
 from mcspark.scorer.one_row import OtherValueError, one_row_code

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Error, sync_playwright
 from report_runs import audited, calibrated, drifted
 
 from mcspark.cli.history import history_of, write_site
-from mcspark.ml.tuning import Choice, ResultRow
+from mcspark.ml.training.tuning import Choice, ResultRow
 from mcspark.pipelines.comparison_page import LABELS, figure, html
 from mcspark.report.page import render
 

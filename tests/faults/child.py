@@ -21,11 +21,12 @@ from typing import Any
 
 from mcspark.data.formats.pointer import Pointer
 from mcspark.data.publishing.sink import Publication
-from mcspark.ml import driver_cells, trees
+from mcspark.ml.cells import driver_cells
+from mcspark.ml.training import trees
 from mcspark.pipelines import job as jobs
 from mcspark.pipelines import score
-from mcspark.pipelines.rows import CALIBRATED
-from mcspark.runtime.files import Files
+from mcspark.pipelines.reading.rows import CALIBRATED
+from mcspark.runtime.files.files import Files
 
 
 def die() -> None:

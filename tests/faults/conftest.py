@@ -206,7 +206,7 @@ def small_model(spark: Any, people: pd.DataFrame) -> Any:
     from mcspark import GroupSet, MulticalibratorModel
     from mcspark.core.model.additive import AdditiveForm
     from mcspark.core.model.stages import Stage, Stages
-    from mcspark.ml.groups import with_categories
+    from mcspark.ml.cells.groups import with_categories
 
     plan = GroupSet.from_config(GROUPS)
     groups = plan.fit(with_categories(spark.createDataFrame(people), plan.families))

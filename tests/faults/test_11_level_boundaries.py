@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mcspark.core.cells.levels import level_index
-from mcspark.ml.levels import level_column
+from mcspark.ml.cells.levels import level_column
 
 NAMED = (0.0, 0.1, 0.29, 0.3, 0.7, 1.0, -0.0)
 

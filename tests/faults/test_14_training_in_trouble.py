@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from mcspark.errors import TransientError
-from mcspark.ml import driver_training, trees
+from mcspark.ml.training import driver_training, trees
 
 from .conftest import content
 

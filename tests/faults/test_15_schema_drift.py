@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from mcspark.pipelines import inputs
+from mcspark.pipelines.reading import inputs
 
 
 @pytest.mark.parametrize(("old", "new"), [("RELP", "RELSHIPP"), ("ST", "STATE")])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mcspark.benchmark.clock import Clock
-from mcspark.ml import driver_cells
+from mcspark.ml.cells import driver_cells
 
 from .conftest import KEY
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mcspark.ml import driver_cells
+from mcspark.ml.cells import driver_cells
 
 from .conftest import ATTRIBUTES, ROOT, SCORED, people_table
 

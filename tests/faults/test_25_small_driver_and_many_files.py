@@ -51,7 +51,7 @@ def test_no_file_is_larger_than_the_bound(world, monkeypatch):
 def test_executors_that_differ_are_named_before_the_job(world, monkeypatch):
     """NumPy on the driver is another than on the executors: exit 2, and nothing was read."""
     from mcspark.engine.classic.engine import Classic
-    from mcspark.runtime import preflight
+    from mcspark.runtime.tasks import preflight
 
     made = preflight.make_probe
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from mcspark.data.kept import KeptStore
-from mcspark.ml import driver_cells
+from mcspark.ml.cells import driver_cells
 from tests.faults.conftest import ATTRIBUTES, GROUPS, KEY, SCORED, World, content, people_table
 from tests.tiny import tiny_tables
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from mcspark.data.leases.journal import Journal
 from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication, Target
-from mcspark.runtime.files import Files
-from mcspark.runtime.processes import Process
+from mcspark.runtime.files.files import Files
+from mcspark.runtime.process.processes import Process
 
 from .conftest import DAY, content, leavings, run_child
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lightgbm
 import pytest
 
-from mcspark.ml.trees import SynapseTrainer
+from mcspark.ml.training.trees import SynapseTrainer
 from mcspark.runtime import jars
 
 AUTO = {"calibrator": {"engine": "auto"}}

@@ -38,7 +38,7 @@ from mcspark.data.leases.claim import Claim, parse_claim
 from mcspark.data.leases.journal import Entry, parse_entry
 from mcspark.data.leases.manifest_form import parse_manifest
 from mcspark.ml.persistence import _plain, model_from_text
-from mcspark.ml.tuning import block_of
+from mcspark.ml.training.tuning import block_of
 
 INPUTS = int(os.environ.get("MCSPARK_FUZZ", "400"))
 fuzzed = settings(

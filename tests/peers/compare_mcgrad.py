@@ -29,12 +29,12 @@ from mcspark.config import Config, load_config
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import ScoreBins, base_levels
 from mcspark.core.metrics.metrics import measure
-from mcspark.ml.groups import with_categories
+from mcspark.ml.cells.groups import with_categories
+from mcspark.ml.cells.signatures import category_name, with_signature, word_names
 from mcspark.ml.multicalibrator import MulticalibratorModel
-from mcspark.ml.signatures import category_name, with_signature, word_names
 from mcspark.pipelines.calibrate import calibrate, engine
 from mcspark.pipelines.run import Run, new_run_id
-from mcspark.runtime.logs import configure_logs
+from mcspark.runtime.process.logs import configure_logs
 from mcspark.runtime.session import spark_session
 
 HERE = Path(__file__).parent

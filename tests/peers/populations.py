@@ -31,8 +31,8 @@ from mcspark.core.metrics.smooth_ece import group_smooth_ece
 from mcspark.core.training.recipe import fit_auto
 from mcspark.core.training.rounds import StagesFit, fit_stages
 from mcspark.core.training.training_table import TreeSettings
-from mcspark.ml.driver_training import DriverTrainer
-from mcspark.runtime.executors import driver_cores
+from mcspark.ml.training.driver_training import DriverTrainer
+from mcspark.runtime.tasks.executors import driver_cores
 
 LEVELS = 20
 BASE = base_levels([LEVELS, 100])

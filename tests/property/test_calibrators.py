@@ -19,8 +19,8 @@ from mcspark.core.model.lightgbm_text import map_thresholds, parse_trees, score_
 from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.training.rounds import loss_at
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
-from mcspark.ml.driver_training import DriverTrainer
 from mcspark.ml.persistence import _plain, model_from_text
+from mcspark.ml.training.driver_training import DriverTrainer
 
 GROUPS = FittedGroups(
     (Family("value", "a", (1, 2), columns=("a",)), Family("value", "b", ("x",), columns=("b",)))

@@ -19,7 +19,7 @@ from small_tables import KEY, write_config, write_tables
 
 from mcspark.acs.population import population_arrays
 from mcspark.data.leases.claim import Claim
-from mcspark.runtime.processes import this_process
+from mcspark.runtime.process.processes import this_process
 
 
 @pytest.fixture(scope="module")

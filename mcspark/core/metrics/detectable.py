@@ -1,4 +1,4 @@
-"""How small a multicalibration error so many rows can show, told before any row is read.
+"""How small a multicalibration error so many rows can show, computed before any row is read.
 
 A calibrated score shows an error by chance. In a level that holds a share p of n rows, the mean of
 *label − score* is about normal with variance σ²/(pn), so that the error of everyone is about Σ p·σ·√(2/(πpn))

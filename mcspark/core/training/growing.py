@@ -30,12 +30,12 @@ class Growing:
     given: frozenset[str]
 
     def fit(
-        self, cells: Cells, train: Train, *, told: Told = lambda *_: None, tried: Tried = lambda _: None
+        self, cells: Cells, train: Train, *, on_round: Told = lambda *_: None, tried: Tried = lambda _: None
     ) -> RecipeFit:
         """The trees that these cells give; see :mod:`mcspark.core.training.recipe`."""
         if self.recipe == "paper":
-            return fit_paper(cells, self.settings, train, self.rounds, told)
+            return fit_paper(cells, self.settings, train, self.rounds, on_round)
         return fit_auto(
             cells, self.settings, train, self.rounds, given=self.given,
-            search=getattr(train, "search", None), told=told, tried=tried,
+            search=getattr(train, "search", None), on_round=on_round, tried=tried,
         )  # fmt: skip

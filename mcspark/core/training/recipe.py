@@ -169,10 +169,10 @@ def fit_paper(
     settings: TreeSettings,
     train: Train,
     rounds: int | Literal["auto"] = 1,
-    told: Told = lambda *_: None,
+    on_round: Told = lambda *_: None,
 ) -> RecipeFit:
     """Fit with the settings as they stand; see :func:`mcspark.core.training.rounds.fit_stages`."""
-    fit = fit_stages(cells, settings, train, rounds, told)
+    fit = fit_stages(cells, settings, train, rounds, on_round)
     return RecipeFit(fit, settings, Recipe.of("paper", settings, fit))
 
 
@@ -184,7 +184,7 @@ def fit_auto(
     *,
     given: Collection[str] = (),
     search: Train | None = None,
-    told: Told = lambda *_: None,
+    on_round: Told = lambda *_: None,
     tried: Tried = lambda _: None,
 ) -> RecipeFit:
     """Choose the settings by the early-stopping loss, and fit with them.
@@ -202,7 +202,7 @@ def fit_auto(
         Settings that stay as they are.
     search : callable, optional
         Grows the trees of the candidates, where that is cheaper than ``train``.
-    told : callable
+    on_round : callable
         Hears of the rounds of the chosen settings after the first.
     tried : callable
     """
@@ -219,7 +219,7 @@ def fit_auto(
     fit, further = best.fit, _with_patience(best.settings, given, short=True)
     if best.gains:
         least = fit.rounds[0].noise if count == "auto" else 0.0
-        fit = fit_stages(cells, further, search, count, told, begun=fit, least=least)
+        fit = fit_stages(cells, further, search, count, on_round, begun=fit, least=least)
     elif fit.stages.stages:
         fit = replace(
             fit,

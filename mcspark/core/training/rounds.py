@@ -97,7 +97,7 @@ def fit_stages(
     settings: TreeSettings,
     train: Train,
     rounds: int | Literal["auto"] = 1,
-    told: Told = lambda *_: None,
+    on_round: Told = lambda *_: None,
     begun: StagesFit | None = None,
     least: float = 0.0,
 ) -> StagesFit:
@@ -111,7 +111,7 @@ def fit_stages(
     rounds : int or 'auto'
         How many rounds; ``auto`` goes on until the gain is within one standard error of nothing. With a
         number, a round is kept if it lowers the held-out loss at all.
-    told : callable
+    on_round : callable
     begun : StagesFit, optional
         Stages on these cells to go on from; they count as rounds.
     least : float
@@ -132,7 +132,7 @@ def fit_stages(
         kept = result.gain > max(result.noise if rounds == "auto" else 0.0, least)
         capped = stage.trees + settings.early_stopping_rounds > settings.max_trees
         log.append(replace(result, kept=kept, capped=capped))
-        told(len(log), log[-1])
+        on_round(len(log), log[-1])
         if not kept:
             break
         stages, state = stages.then(stage), after

@@ -22,7 +22,7 @@ from mcspark.engine.choice import engine_of
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.identifiers import folded
 from mcspark.runtime.columns import as_double, column, with_columns
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 RAW = "__raw_line"
 """Working column: the whole text of a line that has not as many values as the header."""

@@ -16,7 +16,7 @@ from mcspark.engine.choice import engine_of
 from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.engine.interface import ParquetSchema
 from mcspark.errors import ContractError
-from mcspark.runtime.files import Files, java_reason, leaf
+from mcspark.runtime.files.files import Files, java_reason, leaf
 
 THREADS = 8
 

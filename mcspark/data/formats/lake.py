@@ -24,7 +24,7 @@ from mcspark.engine.errors import SPARK_ERRORS
 from mcspark.errors import ContractError, OutputHeldError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.columns import column
-from mcspark.runtime.files import Files, java_reason, leaf, parent
+from mcspark.runtime.files.files import Files, java_reason, leaf, parent
 
 log = structlog.get_logger(__name__)
 

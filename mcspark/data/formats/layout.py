@@ -2,7 +2,7 @@
 
 Readers pass over some files without a word: those whose names begin with ``_`` or ``.``, those in plain
 subfolders, those outside of the partition folders of a table that has them. Whoever put rows there would miss
-them in the output, so such a folder is refused; leavings of writers that are known for it are only told.
+them in the output, so such a folder is refused; leavings of writers that are known for it are only reported.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Literal
 
 from mcspark.data.formats.layout import Layout, is_elsewhere, is_machinery, layout_of
 from mcspark.errors import ContractError
-from mcspark.runtime.walk import Entries, walk
+from mcspark.runtime.files.walk import Entries, walk
 
 Lake = Literal["delta", "iceberg", "hudi"]
 """Formats of which the newest files alone are not the table."""

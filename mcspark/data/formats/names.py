@@ -63,8 +63,8 @@ def shown(key: Row) -> str:
 
 def keys_told(scored: Sequence[Row], known: Sequence[Row]) -> str:
     """A few keys of the scored table and of another one, and how their spellings differ."""
-    told = f"keys are {_listed(scored)} in the scored table and {_listed(known)} here"
-    return told + _difference_of_keys(scored, known)
+    reported = f"keys are {_listed(scored)} in the scored table and {_listed(known)} here"
+    return reported + _difference_of_keys(scored, known)
 
 
 def _listed(keys: Sequence[Row]) -> str:

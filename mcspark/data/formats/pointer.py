@@ -16,8 +16,8 @@ import structlog
 
 from mcspark.errors import ContractError
 from mcspark.identifiers import check_run_id
-from mcspark.runtime.files import Files, parent
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.files import Files, parent
+from mcspark.runtime.files.untrusted import read_json
 
 log = structlog.get_logger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcspark.identifiers import check_run_id
-from mcspark.runtime.files import leaf, parent
-from mcspark.runtime.processes import Process
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.files import leaf, parent
+from mcspark.runtime.files.untrusted import read_json
+from mcspark.runtime.process.processes import Process
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Mark:
     age: float
 
     def is_void(self, limit: float) -> bool:
-        """Whether its run is dead: its process has ended, or where that cannot be told, it is too old."""
+        """Whether its run is dead: its process has ended, or where that is unknown, it is too old."""
         gone = self.claim.process.is_gone() if self.claim else None
         return self.age > limit if gone is None else gone
 

@@ -18,8 +18,8 @@ import structlog
 from pyspark.sql import SparkSession
 
 from mcspark.identifiers import check_run_id
-from mcspark.runtime.files import Files, beside, leaf
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.files import Files, beside, leaf
+from mcspark.runtime.files.untrusted import read_json
 
 log = structlog.get_logger(__name__)
 

@@ -27,8 +27,8 @@ from mcspark.data.leases.journal import Journal
 from mcspark.data.leases.recovery import is_torn, recover
 from mcspark.engine.errors import ENGINE_ERRORS
 from mcspark.errors import McsparkError, OutputHeldError
-from mcspark.runtime.files import Files, beside, leaf
-from mcspark.runtime.processes import this_process
+from mcspark.runtime.files.files import Files, beside, leaf
+from mcspark.runtime.process.processes import this_process
 
 log = structlog.get_logger(__name__)
 

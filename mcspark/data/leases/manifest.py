@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from mcspark.config import redact
 from mcspark.data.leases.manifest_form import MAX_BYTES, SCHEMA_VERSION, parse_manifest
 from mcspark.errors import ContractError
-from mcspark.runtime.files import Files, beside, leaf
+from mcspark.runtime.files.files import Files, beside, leaf
 
 KNOWN = re.compile('"configuration_hash"')
 """Found in every manifest."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcspark.identifiers import check_run_id
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.untrusted import read_json
 
 SCHEMA_VERSION = 1
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from mcspark.data.leases.manifest import folder as manifests_of
 from mcspark.errors import ConfigurationError
-from mcspark.runtime.files import Files, leaf, parent
-from mcspark.runtime.mounts import is_movable, mounts_within
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.files import Files, leaf, parent
+from mcspark.runtime.files.mounts import is_movable, mounts_within
+from mcspark.runtime.files.untrusted import read_json
 
 MARK = "_mcspark.json"
 MODEL = "model"
@@ -156,17 +156,17 @@ def _not_of_earlier_versions(
         is_model = not names or _is_saved_model(files, place)
         return names if not is_model else [name for name in names if not _looks_own(name, kind)]
     others = []
-    told: dict[str, bool] = {}
+    reported: dict[str, bool] = {}
     for name in names:
         folder, _, file = name.rpartition("/")
         where = f"{place}/{folder}".rstrip("/")
         if not _looks_own(file, kind) or not all(map(is_partition, folder.split("/") if folder else ())):
             others.append(name)
             continue
-        if where not in told:
+        if where not in reported:
             within = [f"{home}/{folder}" for home in homes] if folder else []
-            told[where] = _is_told(files, where, kind, [*homes, *within, where])
-        if not told[where]:
+            reported[where] = _is_told(files, where, kind, [*homes, *within, where])
+        if not reported[where]:
             others.append(name)
     return others
 

@@ -16,7 +16,7 @@ from mcspark.data.formats.pointer import RUNS, point, pointed_run
 from mcspark.data.leases.journal import Entry, Journal, aside_of, staging_of
 from mcspark.data.leases.ownership import MARK
 from mcspark.errors import ConfigurationError
-from mcspark.runtime.files import Files, beside, leaf, parent
+from mcspark.runtime.files.files import Files, beside, leaf, parent
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,7 @@ from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError, ContractError, TransientError
 from mcspark.identifiers import quote_identifier, quote_table
 from mcspark.runtime.columns import with_columns
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 _OWN = ("calibrated_score", "reasons", "metric")
 """Each is in every table of one kind: scores, rejected rows, metrics."""

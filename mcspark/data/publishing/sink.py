@@ -40,8 +40,8 @@ from mcspark.data.publishing.target import Target
 from mcspark.data.publishing.whole import refuse_other_layout
 from mcspark.data.publishing.writers import rows_written, table_of, tasks_for, writer
 from mcspark.errors import ConfigurationError, TransientError
-from mcspark.runtime.driver_tables import write_parquet
-from mcspark.runtime.files import Files, parent
+from mcspark.runtime.files.driver_tables import write_parquet
+from mcspark.runtime.files.files import Files, parent
 
 __all__ = ["Publication", "Target"]
 

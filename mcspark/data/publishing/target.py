@@ -13,7 +13,7 @@ from mcspark.data.formats.lake import PROVIDERS, LakeTable, Provider, by_name, b
 from mcspark.data.formats.pointer import RUNS
 from mcspark.errors import ConfigurationError
 from mcspark.identifiers import quote_table
-from mcspark.runtime.files import leaf, parent
+from mcspark.runtime.files.files import leaf, parent
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Target:
 
     @property
     def place(self) -> str:
-        """What a reader is told: the folder, the path of the whole table, or its name."""
+        """What a reader gets: the folder, the path of the whole table, or its name."""
         return self.table or (self.path.rstrip("/") if self.provider else self.leaf)
 
     def beside(self, suffix: str) -> Target:

@@ -9,7 +9,7 @@ from mcspark.data.formats.pointer import POINTER
 from mcspark.data.leases.ownership import MARK, is_partition
 from mcspark.data.publishing.target import Target
 from mcspark.errors import ConfigurationError
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 
 def refuse_other_layout(spark: SparkSession, files: Files, target: Target) -> None:

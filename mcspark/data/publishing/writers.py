@@ -15,7 +15,7 @@ from mcspark.engine.choice import engine_of
 from mcspark.engine.literal import literal_reader
 from mcspark.errors import ConfigurationError
 from mcspark.runtime.columns import column
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 ROWS_A_FILE = 2_000_000
 """No file has more rows."""

@@ -138,14 +138,14 @@ def refuse_no_match(
             continue
         columns = [column(name) for name in key]
         scored, known = (side.select(*columns).take(5) for side in (clean, frame))
-        told = keys_told(scored, known)
+        reported = keys_told(scored, known)
         if count == rows:
             or_else = {"reject": "set allow_empty to publish an empty output"}
             raise ContractError(
-                f"{source}: no attributes for any of {rows} scored rows; {told}; write the keys of both "
+                f"{source}: no attributes for any of {rows} scored rows; {reported}; write the keys of both "
                 f"tables alike, or {or_else.get(table.on_unmatched, 'leave the table out')}"
             )
-        log.warning("most scored rows have no attributes", table=source, rows=count, of=rows, keys=told)
+        log.warning("most scored rows have no attributes", table=source, rows=count, of=rows, keys=reported)
 
 
 def mark_unmatched(joined: DataFrame, tables: Sequence[AttributeTable]) -> DataFrame:

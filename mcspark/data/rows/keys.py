@@ -17,8 +17,8 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, Str
 from mcspark.data.formats.names import shown
 from mcspark.data.rows.contract import FAULTS, bit
 from mcspark.errors import ContractError
-from mcspark.runtime.blocks import by_bucket, to_blocks, to_driver
 from mcspark.runtime.columns import column, tried
+from mcspark.runtime.tasks.blocks import by_bucket, to_blocks, to_driver
 
 _HASH = "__hash"
 
@@ -144,10 +144,12 @@ def key_census(tables: Sequence[DataFrame], key: Sequence[str]) -> KeyCensus:
     totals = [0] * (3 * n - 2) if counts is None else [int(pc.sum(column).as_py()) for column in counts]
     comparable = [_key_types(table, key) == _key_types(tables[0], key) for table in tables[1:]]
 
-    def told(found: Sequence[int]) -> tuple[int | None, ...]:
+    def known(found: Sequence[int]) -> tuple[int | None, ...]:
         return tuple(count if same else None for count, same in zip(found, comparable, strict=True))
 
-    return KeyCensus(tuple(t > 0 for t in totals[:n]), told(totals[n : 2 * n - 1]), told(totals[2 * n - 1 :]))
+    return KeyCensus(
+        tuple(t > 0 for t in totals[:n]), known(totals[n : 2 * n - 1]), known(totals[2 * n - 1 :])
+    )
 
 
 def _tagged(table: pa.Table, number: int) -> pa.Table:

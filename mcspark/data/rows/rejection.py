@@ -51,7 +51,7 @@ class Values:
     such: str = ""
 
 
-def refuse_share(what: str, rejected: int, rows: int, allowed: float | None, told: str, source: str) -> None:
+def refuse_share(what: str, rejected: int, rows: int, allowed: float | None, why: str, source: str) -> None:
     """Refuse more than the allowed share of the rows.
 
     Raises
@@ -64,7 +64,7 @@ def refuse_share(what: str, rejected: int, rows: int, allowed: float | None, tol
     if share <= most or (allowed is None and rejected <= ALLOWED_ROWS):
         return
     raise ContractError(
-        f"{source}: {rejected} of {rows} {what} rejected ({share:.2%}, allowed {most:.2%}): {told}; "
+        f"{source}: {rejected} of {rows} {what} rejected ({share:.2%}, allowed {most:.2%}): {why}; "
         "correct the rows or raise max_rejected_share"
     )
 

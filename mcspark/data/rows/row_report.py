@@ -137,8 +137,8 @@ def inspect(df: DataFrame, scored: ScoredTable, *, with_label: bool = True) -> R
 
     reasons: dict[str, int] = {}
     for reason in REASONS:
-        told = {words: count(f"s{i}") for i, (one, words, _) in enumerate(of_score) if one == bit(reason)}
-        reasons |= {words: n for words, n in (told or {reason: count("n", reason)}).items() if n}
+        reported = {words: count(f"s{i}") for i, (one, words, _) in enumerate(of_score) if one == bit(reason)}
+        reasons |= {words: n for words, n in (reported or {reason: count("n", reason)}).items() if n}
 
     return RowReport(
         rows=count("n"),
@@ -198,24 +198,24 @@ def refuse_rejected(
         With the counts by reason.
     """
     reasons = ", ".join(f"{reason} {n}" for reason, n in report.reasons.items())
-    told = reasons
+    reported = reasons
     if any(reason.startswith("score_") for reason in report.reasons):
-        told += score_guess(report.score)
+        reported += score_guess(report.score)
     if report.label_faults:
-        told += label_guess(report.label)
+        reported += label_guess(report.label)
     if any(reason.startswith("weight_") for reason in report.reasons):
-        told += spelling_guess("weight", report.weights)
+        reported += spelling_guess("weight", report.weights)
     if not report.accepted and not allow_empty:
-        why = f"all {report.rows} rows are rejected: {told}" if report.rows else "it has no rows"
+        why = f"all {report.rows} rows are rejected: {reported}" if report.rows else "it has no rows"
         raise ContractError(f"{source}: {why}; set allow_empty to publish an empty output")
     if report.accepted:
         refuse_class(report.label, report.reasons.get("label_out_of_range", 0), source)
     # What dedupe supersedes is rejected as was asked for, and does not count.
     kept, rows = report.rejected - report.superseded, report.rows - report.superseded
     if report.accepted or max_rejected_share is not None:
-        refuse_share("rows", kept, rows, max_rejected_share, told, source)
+        refuse_share("rows", kept, rows, max_rejected_share, reported, source)
         refuse_share(
-            "labelled rows", report.label_faults, report.with_label, max_rejected_share, told, source
+            "labelled rows", report.label_faults, report.with_label, max_rejected_share, reported, source
         )
 
 

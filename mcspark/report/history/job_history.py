@@ -79,7 +79,7 @@ class JobHistory:
     def changes(self) -> list[tuple[PastRun, list[str]]]:
         """Runs before which settings, versions or the model have changed, and how."""
         pairs = zip(self.counted, self.counted[1:], strict=False)
-        return [(now, told) for before, now in pairs if (told := changes(before, now))]
+        return [(now, reported) for before, now in pairs if (reported := changes(before, now))]
 
     def limits(self, measure: Measure) -> list[tuple[float | None, float | None] | None]:
         """Lower and upper limit of each run that counts; None for runs without."""

@@ -205,7 +205,7 @@ class PastRun:
 
         The run's own partition is written as ``{partition}`` wherever it stands.
         """
-        told = {f"version of {name}": str(value) for name, value in _flat(self.at("versions"))}
+        reported = {f"version of {name}": str(value) for name, value in _flat(self.at("versions"))}
         own = self.at("configuration", "output", "partition")
         values = [*own.values()] if isinstance(own, Mapping) else []
         days = [value for value in values if isinstance(value, str) and len(value) >= LEAST_OF_PARTITION]
@@ -214,20 +214,20 @@ class PastRun:
                 text = value if isinstance(value, str) else json.dumps(value)
                 for day in days:
                     text = text.replace(day, "{partition}")
-                told[name] = text
+                reported[name] = text
         if self.job == "score" and self.model:
-            told["the model"] = self.model
-        return told
+            reported["the model"] = self.model
+        return reported
 
 
 def changes(before: PastRun, now: PastRun, most: int = 8) -> list[str]:
     """What of the settings and versions has changed, and of a scoring run the model, in words."""
     old, new = before.settings(), now.settings()
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    told = [
+    reported = [
         shortened(f"{name}: {old.get(name, 'absent')} → {new.get(name, 'absent')}") for name in names[:most]
     ]
-    return told + ([f"and {len(names) - most} more"] if len(names) > most else [])
+    return reported + ([f"and {len(names) - most} more"] if len(names) > most else [])
 
 
 def _flat(plain: Any) -> Iterator[tuple[str, Any]]:

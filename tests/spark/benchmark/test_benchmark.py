@@ -12,8 +12,8 @@ from mcspark.benchmark.population import make_population
 from mcspark.benchmark.table import TARGETS
 from mcspark.core.cells.levels import level_index, level_value
 from mcspark.core.metrics.calibration_error import calibration_error
-from mcspark.ml.groups import GroupSet, with_categories
-from mcspark.ml.signatures import with_signature, word_names
+from mcspark.ml.cells.groups import GroupSet, with_categories
+from mcspark.ml.cells.signatures import with_signature, word_names
 from mcspark.pipelines.run import Run
 
 KEY = ["SERIALNO", "SPORDER"]

@@ -10,7 +10,7 @@ import pytest
 
 from mcspark.data.leases.manifest import configuration_hash, read_manifest, write_manifest
 from mcspark.errors import ConfigurationError, ContractError
-from mcspark.runtime.files import Files, beside, leaf, parent
+from mcspark.runtime.files.files import Files, beside, leaf, parent
 
 CONFIGURATION = {"scored": {"path": "s3a://id:secret@bucket/x"}, "split": {"seed": 7}}
 

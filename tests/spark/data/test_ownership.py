@@ -17,8 +17,8 @@ from mcspark.data.leases.manifest import write_manifest
 from mcspark.data.leases.ownership import MARK
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import ConfigurationError, TransientError
-from mcspark.runtime import mounts
-from mcspark.runtime.files import Files
+from mcspark.runtime.files import mounts
+from mcspark.runtime.files.files import Files
 
 PAGE = re.compile("made here")
 

@@ -12,7 +12,7 @@ from mcspark.data.publishing.sink import Publication, Target
 from mcspark.data.publishing.target import located
 from mcspark.data.tables import read_table
 from mcspark.errors import ContractError, TransientError
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 DAYS = ("2026-11-25", "2026-11-26")
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from mcspark.data.publishing import writers
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import ConfigurationError, TransientError
-from mcspark.runtime.files import Files
+from mcspark.runtime.files.files import Files
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 from mcspark.core.cells.cells import SUMS, Cells, Role
 from mcspark.core.cells.levels import MAX_DEPTH, ScoreBins
 from mcspark.errors import ContractError, McsparkError
-from mcspark.ml import cells as cells_module
-from mcspark.ml import driver_cells
-from mcspark.ml.cells import ScoredColumns, choose_bins, make_cells
-from mcspark.ml.fixed_point import FixedPoint
-from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.ml.cells import cells as cells_module
+from mcspark.ml.cells import driver_cells
+from mcspark.ml.cells.cells import ScoredColumns, choose_bins, make_cells
+from mcspark.ml.cells.fixed_point import FixedPoint
+from mcspark.ml.cells.groups import GroupSet, with_categories
 from mcspark.ml.learning import labelled_cells
-from mcspark.runtime import blocks
+from mcspark.runtime.tasks import blocks
 
 COLUMNS = ScoredColumns("score", "label", "w", "split")
 # 24 columns of up to seven values and 20 predicates: 92 bits, two words.

@@ -14,9 +14,9 @@ from mcspark.config.calibrator import MAX_DRIVER_CELLS as MOST_IN_CONFIGURATION
 from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.metrics.metrics import measure
-from mcspark.ml.cells import MAX_DRIVER_CELLS, FixedPoint, ScoredColumns, make_cells
-from mcspark.ml.cluster_cells import CellLimit, ClusterCells, judged_cells
-from mcspark.ml.groups import GroupSet, with_categories
+from mcspark.ml.cells.cells import MAX_DRIVER_CELLS, FixedPoint, ScoredColumns, make_cells
+from mcspark.ml.cells.groups import GroupSet, with_categories
+from mcspark.ml.cluster.cluster_cells import CellLimit, ClusterCells, judged_cells
 from tests.tiny import tiny_tables
 
 ROWS, LEVELS, DRAWS = 4000, [10, 20], 60

@@ -17,15 +17,15 @@ from pyspark.sql import functions as F
 
 from mcspark.core.training.rounds import fit_stages
 from mcspark.errors import TransientError
-from mcspark.ml import row_training
-from mcspark.ml.cells import ScoredColumns
-from mcspark.ml.cluster_training import ClusterTrainer
-from mcspark.ml.groups import with_categories
-from mcspark.ml.peers import grow
-from mcspark.ml.row_training import RowTrainer
-from mcspark.ml.training import TreeTrainer
-from mcspark.ml.working import WORKING, working_columns
-from mcspark.runtime.executors import slots
+from mcspark.ml.cells.cells import ScoredColumns
+from mcspark.ml.cells.groups import with_categories
+from mcspark.ml.cells.working import WORKING, working_columns
+from mcspark.ml.training import row_training
+from mcspark.ml.training.cluster_training import ClusterTrainer
+from mcspark.ml.training.peers import grow
+from mcspark.ml.training.row_training import RowTrainer
+from mcspark.ml.training.training import TreeTrainer
+from mcspark.runtime.tasks.executors import slots
 
 from .conftest import membership
 

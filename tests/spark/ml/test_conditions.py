@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mcspark.errors import ContractError
-from mcspark.ml.cells import ScoredColumns
-from mcspark.ml.groups import GroupSet, with_categories
-from mcspark.ml.signatures import category_name
-from mcspark.ml.working import working_columns
+from mcspark.ml.cells.cells import ScoredColumns
+from mcspark.ml.cells.groups import GroupSet, with_categories
+from mcspark.ml.cells.signatures import category_name
+from mcspark.ml.cells.working import working_columns
 from mcspark.predicates import computed
 
 ROWS = [

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from mcspark.core.cells.decimals import divided
 from mcspark.core.cells.groups import Family, FittedGroups
 from mcspark.errors import ContractError
-from mcspark.ml import shares
-from mcspark.ml.groups import GroupSet, unseen_categories, with_categories
-from mcspark.ml.signatures import category_name, place_among, with_signature, word_names
+from mcspark.ml.cells import shares
+from mcspark.ml.cells.groups import GroupSet, unseen_categories, with_categories
+from mcspark.ml.cells.signatures import category_name, place_among, with_signature, word_names
 
 NAN = float("nan")
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from mcspark.core.cells.levels import ScoreBins, base_levels, level_index
-from mcspark.ml.levels import level_column, with_bin
+from mcspark.ml.cells.levels import level_column, with_bin
 
 GRIDS = (1, 2, 3, 7, 10, 20, 30, 50, 75, 100, 300, 600)
 

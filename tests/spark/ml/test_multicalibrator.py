@@ -19,13 +19,13 @@ from mcspark.core.cells.levels import ScoreBins, base_levels
 from mcspark.core.training.rounds import fit_stages
 from mcspark.core.training.training_table import rows_of_weight
 from mcspark.errors import ContractError
-from mcspark.ml.cells import ScoredColumns
-from mcspark.ml.groups import with_categories
+from mcspark.ml.cells.cells import ScoredColumns
+from mcspark.ml.cells.groups import with_categories
+from mcspark.ml.cells.working import WORKING, working_columns
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.multicalibrator import MulticalibratorModel
-from mcspark.ml.row_training import RowTrainer
-from mcspark.ml.training import TreeTrainer
-from mcspark.ml.working import WORKING, working_columns
+from mcspark.ml.training.row_training import RowTrainer
+from mcspark.ml.training.training import TreeTrainer
 
 from .conftest import NAMES, SECTION, SETTINGS, membership, people_table
 

@@ -16,8 +16,8 @@ from scorer_models import model, people, write
 from mcspark import MulticalibratorModel
 from mcspark.core.cells.groups import Family
 from mcspark.errors import ContractError
-from mcspark.ml.groups import GroupSet, with_categories
-from mcspark.ml.signatures import category_name
+from mcspark.ml.cells.groups import GroupSet, with_categories
+from mcspark.ml.cells.signatures import category_name
 from mcspark.scorer import Scorer
 from mcspark.scorer.categories import FamilyCodes
 from mcspark.scorer.columns import column_of

@@ -15,14 +15,14 @@ from mcspark import GroupSet, Multicalibrator, MulticalibratorModel
 from mcspark.core.cells.cells import Role
 from mcspark.core.segments import with_columns
 from mcspark.errors import ContractError
-from mcspark.ml import census as census_module
-from mcspark.ml.census import Census
-from mcspark.ml.fixed_point import FixedPoint
-from mcspark.ml.groups import with_categories
+from mcspark.ml.cells import census as census_module
+from mcspark.ml.cells.census import Census
+from mcspark.ml.cells.fixed_point import FixedPoint
+from mcspark.ml.cells.groups import with_categories
+from mcspark.ml.cells.working import WORKING, working_columns
 from mcspark.ml.learning import learning_cells
 from mcspark.ml.segment_fits import NOT_JUDGED, SegmentFit
-from mcspark.ml.working import WORKING, working_columns
-from mcspark.runtime.executors import driver_cores
+from mcspark.runtime.tasks.executors import driver_cores
 from mcspark.scorer import Scorer
 from tests.tiny import tiny_tables
 

@@ -20,7 +20,7 @@ from mcspark.core.model.stages import Stages
 from mcspark.core.training.rounds import check_saturation, fit_stages
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
 from mcspark.errors import McsparkError, TransientError
-from mcspark.ml.trees import SynapseTrainer, check_table, cut_at_best, held_out_curve
+from mcspark.ml.training.trees import SynapseTrainer, check_table, cut_at_best, held_out_curve
 
 SETTINGS = TreeSettings(learning_rate=0.3, max_trees=300, early_stopping_rounds=10, min_rows_in_leaf=5)
 
@@ -179,7 +179,7 @@ def test_a_fit_has_a_time_limit(spark, monkeypatch):
         raise TransientError("too late")
         yield
 
-    monkeypatch.setattr("mcspark.ml.trees.time_limit", limit)
+    monkeypatch.setattr("mcspark.ml.training.trees.time_limit", limit)
     with pytest.raises(TransientError):
         SynapseTrainer(spark, timeout_seconds=3)(training_table(), SETTINGS)
     assert given == [(spark, 3, "training the trees")]

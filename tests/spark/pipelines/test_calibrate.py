@@ -17,7 +17,7 @@ from mcspark.data.leases.manifest import read_manifest
 from mcspark.data.leases.ownership import MARK
 from mcspark.data.publishing.sink import Target
 from mcspark.errors import ContractError, GateError, OutputHeldError
-from mcspark.ml import driver_cells
+from mcspark.ml.cells import driver_cells
 from mcspark.pipelines.calibrate import calibrate
 
 from .conftest import (

@@ -6,7 +6,7 @@ import pytest
 
 from mcspark.config import Config
 from mcspark.errors import ContractError
-from mcspark.ml import tuning
+from mcspark.ml.training import tuning
 from mcspark.pipelines import compare as job
 from mcspark.pipelines.comparison_page import figure, mc_tables, saturation_table, smece_table
 from mcspark.pipelines.run import Run

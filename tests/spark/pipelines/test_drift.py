@@ -11,7 +11,7 @@ import pytest
 from mcspark.data.leases.manifest import read_manifest
 from mcspark.errors import ContractError, GateError
 from mcspark.pipelines.audit import audit
-from mcspark.pipelines.drift import earlier_metrics
+from mcspark.pipelines.judging.drift import earlier_metrics
 
 from .conftest import configuration, population, start, write_tables
 

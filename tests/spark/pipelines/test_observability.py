@@ -10,7 +10,7 @@ import structlog
 
 from mcspark.pipelines.run import partition_of
 from mcspark.pipelines.score import score
-from mcspark.runtime.logs import configure_logs
+from mcspark.runtime.process.logs import configure_logs
 
 from .conftest import DAY, configuration, start
 

@@ -13,8 +13,8 @@ import pytest
 from mcspark import MulticalibratorModel
 from mcspark.cli.diff import diff
 from mcspark.cli.export import export
+from mcspark.cli.history import as_text as told_history
 from mcspark.cli.history import history_of
-from mcspark.cli.history import told as told_history
 from mcspark.cli.report import draw_again
 from mcspark.cli.score_local import score_file
 from mcspark.cli.show import shown

@@ -10,7 +10,7 @@ from mlflow import MlflowClient
 
 from mcspark.config import Config
 from mcspark.errors import ConfigurationError
-from mcspark.pipelines.tracking import check_tracking, track
+from mcspark.pipelines.publishing.tracking import check_tracking, track
 
 from .conftest import DAY, configuration, start
 

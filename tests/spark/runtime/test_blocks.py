@@ -7,8 +7,16 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from mcspark.runtime import blocks
-from mcspark.runtime.blocks import by_bucket, byte_count, counted, spread_out, to_blocks, to_driver, unpacked
+from mcspark.runtime.tasks import blocks
+from mcspark.runtime.tasks.blocks import (
+    by_bucket,
+    byte_count,
+    counted,
+    spread_out,
+    to_blocks,
+    to_driver,
+    unpacked,
+)
 
 
 def with_bucket_mates(table: pa.Table) -> pa.Table:

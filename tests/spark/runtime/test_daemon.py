@@ -12,14 +12,14 @@ from pyspark.sql import SparkSession
 from mcspark.engine.choice import engine_of
 from mcspark.engine.classic import workers
 
-DAEMON = "mcspark.runtime.daemon"
+DAEMON = "mcspark.runtime.tasks.daemon"
 
 
 def test_a_worker_has_pandas_before_it_is_asked_for(spark: SparkSession) -> None:
     def imported(_: Iterable[int]) -> list[bool]:
         import sys
 
-        return [{"pandas", "pyarrow", "mcspark.runtime.blocks"} <= sys.modules.keys()]
+        return [{"pandas", "pyarrow", "mcspark.runtime.tasks.blocks"} <= sys.modules.keys()]
 
     assert engine_of(spark).on_partitions(imported, 2) == [True, True]
 

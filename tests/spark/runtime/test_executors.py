@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from mcspark.runtime import executors as module
-from mcspark.runtime.executors import Executor, executors, settled_slots, slots
+from mcspark.runtime.tasks import executors as module
+from mcspark.runtime.tasks.executors import Executor, executors, settled_slots, slots
 
 
 def test_local_mode_has_its_threads_as_slots(spark: SparkSession) -> None:

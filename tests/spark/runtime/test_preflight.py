@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mcspark.errors import ConfigurationError
-from mcspark.runtime import preflight
+from mcspark.runtime.tasks import preflight
 
 
 def test_a_healthy_session_passes(spark: SparkSession) -> None:

@@ -9,8 +9,8 @@ from pyspark.ml.linalg import Vectors
 from pyspark.sql import SparkSession
 
 from mcspark.errors import TransientError
-from mcspark.runtime import watchdog
-from mcspark.runtime.watchdog import time_limit
+from mcspark.runtime.process import watchdog
+from mcspark.runtime.process.watchdog import time_limit
 
 
 def hang(spark: SparkSession, seconds: float) -> int:

@@ -9,10 +9,10 @@ import sys
 import structlog
 
 from mcspark.errors import McsparkError
-from mcspark.runtime.executors import executors, slots
-from mcspark.runtime.logs import configure_logs
-from mcspark.runtime.preflight import check_executors, check_lightgbm
+from mcspark.runtime.process.logs import configure_logs
 from mcspark.runtime.session import finish, spark_session
+from mcspark.runtime.tasks.executors import executors, slots
+from mcspark.runtime.tasks.preflight import check_executors, check_lightgbm
 
 
 def fit(spark):

@@ -4,7 +4,7 @@ import pytest
 
 from mcspark.config import load_config
 from mcspark.errors import ConfigurationError
-from mcspark.pipelines.partitions import Partitions
+from mcspark.pipelines.reading.partitions import Partitions
 
 GIVEN = {
     "scored": "{path: scored, key: [id], partition: {ds: '2026-03-02'}}",
@@ -66,7 +66,15 @@ def test_another_day_is_read_from_every_table_that_has_days():
         (["scored.partition=null"], "scored.partition is missing; both must be the same"),
         (["scored.partition.ds='2026-03-01'"], "scored.partition is ds=2026-03-01"),
         (["learn.column=dt"], "learn.column is dt, and output.partition is ds="),
-        (["learn.column=st", "scored.partition={st: north}", "output.partition={st: north}"], "is no date"),
+        (
+            [
+                "learn.column=st",
+                "scored.partition={st: north}",
+                "output.partition={st: north}",
+                "labels.partition={st: north}",
+            ],
+            "is no date",
+        ),
     ],
 )
 def test_partitions_of_which_no_window_can_be_told_are_refused(more, match):

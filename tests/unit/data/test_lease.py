@@ -18,7 +18,7 @@ from mcspark.data.leases import lease as leases
 from mcspark.data.leases.claim import Claim
 from mcspark.data.leases.lease import HOLDS_FOR, Lease
 from mcspark.errors import ConfigurationError, OutputHeldError
-from mcspark.runtime.processes import this_process
+from mcspark.runtime.process.processes import this_process
 
 DAY = "ds=2026-11-26"
 

@@ -26,9 +26,9 @@ from mcspark.data.publishing import sink, writers
 from mcspark.data.publishing.sink import Publication
 from mcspark.data.publishing.target import Target
 from mcspark.errors import ConfigurationError, OutputHeldError
-from mcspark.runtime import files as runtime_files
-from mcspark.runtime.files import Files
-from mcspark.runtime.processes import Process
+from mcspark.runtime.files import files as runtime_files
+from mcspark.runtime.files.files import Files
+from mcspark.runtime.process.processes import Process
 
 CHANGES = {"mkdirs", "create", "write", "rename", "delete", "part", "wait"}
 FOREVER = 10**9

@@ -13,7 +13,7 @@ from pyspark.sql.types import IntegerType, StructType
 from mcspark.engine.connect.parquet import MountedSchema
 from mcspark.engine.connect.store import MountedStore
 from mcspark.engine.errors import SPARK_ERRORS, FileNotFoundInStoreError, StoreError
-from mcspark.runtime.causes import java_reason
+from mcspark.runtime.process.causes import java_reason
 
 
 @pytest.fixture

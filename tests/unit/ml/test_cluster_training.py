@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from mcspark.errors import ConfigurationError
-from mcspark.ml import cluster_training
-from mcspark.ml.cluster_training import check_cluster
+from mcspark.ml.training import cluster_training
+from mcspark.ml.training.cluster_training import check_cluster
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from official_trainer import surprised
 
 from mcspark.core.model.lightgbm_text import parse_trees
 from mcspark.core.training.training_table import TreeSettings
-from mcspark.ml.driver_training import DriverTrainer
+from mcspark.ml.training.driver_training import DriverTrainer
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.25])

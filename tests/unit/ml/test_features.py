@@ -15,8 +15,8 @@ from mcspark.core.model.stages import Stage, Stages
 from mcspark.core.saved import digest, saved_model
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import ESTIMATORS
-from mcspark.ml.features import all_categories
-from mcspark.ml.groups import GroupSet
+from mcspark.ml.cells.features import all_categories
+from mcspark.ml.cells.groups import GroupSet
 from mcspark.ml.multicalibrator import MulticalibratorModel
 from mcspark.ml.persistence import _plain, model_from_plain
 from mcspark.predicates import check_predicate

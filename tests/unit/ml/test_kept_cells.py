@@ -9,8 +9,8 @@ import pytest
 from mcspark.core.cells.cells import Role
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.errors import ContractError, McsparkError
-from mcspark.ml.cell_sums import PLACE, SPREAD
-from mcspark.ml.kept_cells import _fitted, refuse_weights, shared_scale, window_bins
+from mcspark.ml.cells.cell_sums import PLACE, SPREAD
+from mcspark.ml.cells.kept_cells import _fitted, refuse_weights, shared_scale, window_bins
 
 OWN, COARSE = ScoreBins(2, (2, 2)), ScoreBins.uniform(2)
 EVERY = np.ones(len(Role), dtype=bool)

@@ -13,7 +13,7 @@ from mcspark.core.cells.cells import Cells, Role
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.training.recipe import fit_auto
 from mcspark.core.training.rounds import fit_stages
-from mcspark.ml.driver_training import DriverTrainer
+from mcspark.ml.training.driver_training import DriverTrainer
 
 N = 8000
 EVERY = np.array(list(product([False, True], repeat=3)))

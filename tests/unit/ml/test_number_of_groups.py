@@ -7,8 +7,9 @@ from mcspark.core.cells.groups import MAX_GROUPS, Family, FittedGroups
 from mcspark.core.model.additive import AdditiveForm
 from mcspark.core.model.stages import Stage, Stages
 from mcspark.errors import ContractError
-from mcspark.ml import groups, persistence
-from mcspark.ml.groups import GroupSet
+from mcspark.ml import persistence
+from mcspark.ml.cells import groups
+from mcspark.ml.cells.groups import GroupSet
 from mcspark.ml.multicalibrator import MulticalibratorModel
 
 

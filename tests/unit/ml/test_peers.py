@@ -18,9 +18,9 @@ from scipy.sparse import csr_matrix
 
 from mcspark.core.model.lightgbm_text import parse_trees
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
-from mcspark.ml import peers
-from mcspark.ml.peers import Growth, Part, Peers, best_tree, grow
-from mcspark.runtime.ports import held_port
+from mcspark.ml.training import peers
+from mcspark.ml.training.peers import Growth, Part, Peers, best_tree, grow
+from mcspark.runtime.tasks.ports import held_port
 
 PLACES, GROUPS, ROWS = 16, 7, 4000
 SETTINGS = TreeSettings(learning_rate=0.3, max_trees=60, early_stopping_rounds=8)

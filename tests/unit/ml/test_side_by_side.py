@@ -6,7 +6,7 @@ import operator
 
 import pytest
 
-from mcspark.ml.side_by_side import side_by_side
+from mcspark.ml.training.side_by_side import side_by_side
 
 
 @pytest.mark.parametrize("pieces", [3, 40])

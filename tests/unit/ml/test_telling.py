@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
-from mcspark.ml.driver_training import DriverTrainer
+from mcspark.ml.training.driver_training import DriverTrainer
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.training.sweep import BUCKETS, Sweep, Trial
 from mcspark.core.training.training_table import TrainingTable, TreeSettings
-from mcspark.ml.driver_training import DriverTrainer, engine
-from mcspark.ml.tuning import Engine, block_of, digest, run_sweep, workers
+from mcspark.ml.training.driver_training import DriverTrainer, engine
+from mcspark.ml.training.tuning import Engine, block_of, digest, run_sweep, workers
 
 GRIDS = {
     "none": ((),),

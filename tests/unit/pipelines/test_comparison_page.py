@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcspark.ml.tuning import ResultRow
+from mcspark.ml.training.tuning import ResultRow
 from mcspark.pipelines.comparison_page import Spreads, figure, html, leads, ma_table, markdown, mc_tables
 
 METHODS = {"none": (0.0490, 0.0020, 0.0065), "trees": (0.0490, 0.0001, 0.0012)}

@@ -10,7 +10,7 @@ from mcspark.config import Drift
 from mcspark.core.cells.cells import Cells
 from mcspark.core.cells.levels import ScoreBins
 from mcspark.core.metrics.metrics import measure
-from mcspark.pipelines.drift import change_since, too_far
+from mcspark.pipelines.judging.drift import change_since, too_far
 from mcspark.report.metrics_table import COLUMNS, MetricsTable, metrics_frame
 
 LEVELS = 20

@@ -8,7 +8,7 @@ import pytest
 
 from mcspark.config import Gate
 from mcspark.core.metrics.lead import FullestLevel, Lead
-from mcspark.pipelines.gate import refusal, unmet, unmet_by_segment
+from mcspark.pipelines.judging.gate import refusal, unmet, unmet_by_segment
 
 ONE = (SimpleNamespace(group="A", rows=1, too_small=False),)
 TWO = (*ONE, SimpleNamespace(group="B", rows=2, too_small=True))

@@ -6,7 +6,7 @@ import pytest
 
 from mcspark.config import Config
 from mcspark.errors import ConfigurationError
-from mcspark.pipelines.partitions import Partitions
+from mcspark.pipelines.reading.partitions import Partitions
 
 DAY = {"ds": "2026-11-26"}
 

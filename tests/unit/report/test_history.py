@@ -12,7 +12,7 @@ from history_runs import BAD_DAY, DAYS, manifest, run_id, write, write_history
 from typer.testing import CliRunner
 
 from mcspark.cli.app import app
-from mcspark.cli.history import history_of, told, write_site
+from mcspark.cli.history import as_text, history_of, write_site
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.report.history.job_history import by_job
 from mcspark.report.history.limits import LEAST, MEASURES, alarms_of, limits_of
@@ -88,7 +88,7 @@ def test_a_value_that_was_always_the_same_and_is_no_more():
 def test_the_day_that_went_wrong_is_told_with_its_limit(history):
     alarms = [a for a in job(history, "audit").alarms if a.run.label == BAD_DAY]
     assert [a.measure.key for a in alarms] == ["error", "smece"]
-    text = told(history, 30)
+    text = as_text(history, 30)
     assert re.search(rf"{BAD_DAY}  error that is led with +0\.2\d+  above 0\.", text)
 
 
@@ -199,7 +199,7 @@ def test_what_is_no_manifest_is_named_and_left_out(tmp_path, content, undrawn):
     [(place, _)] = found.skipped
     assert place.endswith("torn.json")
     assert "torn.json" in render_history(found)
-    assert "torn.json" in told(found, 5)
+    assert "torn.json" in as_text(found, 5)
 
 
 FORGED = [
@@ -238,7 +238,7 @@ def test_no_value_of_a_manifest_can_break_the_page(tmp_path, value):
     found = history_of([str(tmp_path / "calibrated")], tmp_path)
     assert len(found.runs) == len(keys) + 1
     assert "could not be drawn" not in render_history(found)
-    assert told(found, 30)
+    assert as_text(found, 30)
 
 
 def test_metrics_that_are_none_leave_the_run_without_shares(tmp_path):

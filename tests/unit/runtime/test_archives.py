@@ -4,7 +4,7 @@ from zipimport import zipimporter
 
 import pytest
 
-from mcspark.runtime.archives import quick_to_follow
+from mcspark.runtime.tasks.archives import quick_to_follow
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mcspark.runtime.batches import gathered
+from mcspark.runtime.tasks.batches import gathered
 
 
 @pytest.mark.parametrize("rows", [1, 4, 5, 100])

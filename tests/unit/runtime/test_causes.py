@@ -6,7 +6,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 
-from mcspark.runtime.causes import advice, java_reason, telling, unresolved
+from mcspark.runtime.process.causes import advice, java_reason, telling, unresolved
 
 
 class Thrown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcspark.runtime.executors import driver_cores
+from mcspark.runtime.tasks.executors import driver_cores
 
 
 def test_the_drivers_processors_are_those_it_may_use():

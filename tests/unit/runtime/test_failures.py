@@ -7,7 +7,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PythonException
 
 from mcspark.errors import ConfigurationError, ContractError, TransientError
-from mcspark.runtime.failures import explained, native_failure, reason_of
+from mcspark.runtime.process.failures import explained, native_failure, reason_of
 
 
 class JavaError(Py4JJavaError):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from mcspark.runtime.logs import configure_logs
+from mcspark.runtime.process.logs import configure_logs
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcspark.runtime.memory import memory_bytes
+from mcspark.runtime.process.memory import memory_bytes
 
 
 def test_a_container_has_what_it_is_given(tmp_path):

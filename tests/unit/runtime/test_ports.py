@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from mcspark.errors import ConfigurationError
-from mcspark.runtime import ports
-from mcspark.runtime.ports import address_towards, held_port
+from mcspark.runtime.tasks import ports
+from mcspark.runtime.tasks.ports import address_towards, held_port
 
 
 def test_a_held_port_is_nobody_elses_and_free_afterwards():

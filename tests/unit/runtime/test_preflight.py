@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcspark.runtime.preflight import differences
+from mcspark.runtime.tasks.preflight import differences
 
 DRIVER = {"host": "driver", "Python": "3.11", "NumPy": "1.26.4", "mcspark": "abc"}
 

@@ -15,8 +15,8 @@ import sys, time
 from types import SimpleNamespace
 import structlog
 from mcspark.pipelines.run import Run
-from mcspark.runtime.logs import configure_logs
-from mcspark.runtime.progress import tell
+from mcspark.runtime.process.logs import configure_logs
+from mcspark.runtime.process.progress import tell
 
 configure_logs(sys.argv[1], run_id="r1")
 context = SimpleNamespace(
@@ -130,7 +130,7 @@ def test_pipes_get_plain_lines(log_format):
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    from mcspark.runtime import streams
+    from mcspark.runtime.process import streams
 
     class Terminal:
         def isatty(self):

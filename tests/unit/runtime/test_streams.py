@@ -6,7 +6,7 @@ import io
 
 from py4j.protocol import Py4JNetworkError
 
-from mcspark.runtime.streams import JvmStderr
+from mcspark.runtime.process.streams import JvmStderr
 
 
 class FakeStream:

@@ -1,6 +1,6 @@
 import pytest
 
-from mcspark.runtime.untrusted import read_json
+from mcspark.runtime.files.untrusted import read_json
 
 
 def test_json_is_read():

@@ -8,7 +8,12 @@ import pytest
 
 @pytest.mark.parametrize(
     "module",
-    ["mcspark.data.rows.keys", "mcspark.ml.cells", "mcspark.ml.cluster_training", "mcspark.ml.scoring"],
+    [
+        "mcspark.data.rows.keys",
+        "mcspark.ml.cells.cells",
+        "mcspark.ml.training.cluster_training",
+        "mcspark.ml.scoring",
+    ],
 )
 def test_modules_with_functions_of_tasks_need_no_parsers(module):
     names = {"pydantic", "sqlglot", "yaml", "matplotlib", "synapse"}

@@ -17,7 +17,7 @@ from mcspark.core.training.recipe import fit_auto
 from mcspark.core.training.rounds import fit_stages, judge, loss_at
 from mcspark.core.training.training_curve import training_curve
 from mcspark.core.training.training_table import TreeSettings, training_table
-from mcspark.ml.driver_training import DriverTrainer
+from mcspark.ml.training.driver_training import DriverTrainer
 
 BINS = ScoreBins(20, (2,) * 20)
 SIZES, ORDERED = (300, 12), (False, True)

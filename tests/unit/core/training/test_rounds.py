@@ -54,7 +54,7 @@ def test_auto_finds_the_second_pass():
 
 def test_auto_stops_when_the_gain_is_noise(cells):
     heard = []
-    found = fit_stages(cells, FAST, official, rounds="auto", told=lambda *what: heard.append(what))
+    found = fit_stages(cells, FAST, official, rounds="auto", on_round=lambda *what: heard.append(what))
     assert heard == list(enumerate(found.rounds, start=1))
     assert 1 <= len(found.stages.stages) < len(found.rounds) or len(found.rounds) == 10
     assert [r.kept for r in found.rounds] == [True] * len(found.stages.stages) + [False]

@@ -1,0 +1,1 @@
+"""From rows to cells: working columns, groups, signatures, levels and the group-by."""

@@ -1,0 +1,1 @@
+"""Cells that stay in the cluster: what is measured of them there."""
