@@ -40,6 +40,14 @@ def metrics_table(*, by_score: bool) -> str:
     return "metrics_by_score" if by_score else "metrics"
 
 
+def manifests_of(output: str) -> str:
+    """Name of the folder of manifests beside an output of this name.
+
+    Spark takes a name with ``=`` for a partition even if it begins with ``_``, and would refuse the table.
+    """
+    return f"_{output.replace('=', '-')}_manifests"
+
+
 def page_of_score(page: str, number: int) -> str:
     """Where the report of one of several scores lies: names of columns make no names of files."""
     return f"{page.removesuffix('.html')}_{number:04d}.html"
@@ -107,7 +115,11 @@ def _written(config: Config, *, adds_scores: bool) -> list[_Writes]:
         kinds = ("", "_candidate", f"_{REFUSED}") if adds_scores else ("",)
         metrics = f"_{metrics_table(by_score=config.scored.several)}"
         tables = ("", "_rejected", metrics, *_segments(config)) if adds_scores else ("", metrics)
-        found.append(_Writes(("output", "path"), [f"{path}{k}{t}" for k in kinds for t in tables]))
+        parent, slash, leaf = path.rpartition("/")
+        manifests = [f"{parent}{slash}{manifests_of(leaf + kind)}" for kind in kinds]
+        found.append(
+            _Writes(("output", "path"), [*(f"{path}{k}{t}" for k in kinds for t in tables), *manifests])
+        )
     if config.model is not None:
         found.append(_Writes(("model", "path"), [config.model.path, refused_place(config.model.path)]))
     if config.report is not None:

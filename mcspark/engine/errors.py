@@ -62,7 +62,7 @@ def _causes(thrown: Any) -> list[tuple[str, str]]:
     return found
 
 
-def leave_errors_to_who_catches_them() -> None:
+def mute_caught_errors() -> None:
     """Let PySpark 4 not log each error that it raises, with its stack: some are answers, such as no table."""
     with suppress(ImportError):  # PySpark 3.5 has no loggers
         logger: Any = import_module("pyspark.logger")

@@ -20,7 +20,7 @@ from mcspark.config.remote import remote_address
 from mcspark.config.secrets import JAVA_PATTERN
 from mcspark.engine.classic import jvm, workers
 from mcspark.engine.classic.store import respect_umask
-from mcspark.engine.errors import ENGINE_ERRORS, leave_errors_to_who_catches_them
+from mcspark.engine.errors import ENGINE_ERRORS, mute_caught_errors
 from mcspark.runtime import formats
 from mcspark.runtime.jars import add_lightgbm, offer_lightgbm
 from mcspark.runtime.java import ensure_java
@@ -73,7 +73,7 @@ def spark_session(
     ConfigurationError
         No Java, or the jars cannot be had that must be there.
     """
-    leave_errors_to_who_catches_them()
+    mute_caught_errors()
     settings = {**CORRECTNESS, **(extra or {})}
     if address := remote_address():
         spark = remote_session(app_name, settings, address)

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from mcspark.config import redact
+from mcspark.config.clashes import manifests_of
 from mcspark.data.leases.manifest_form import MAX_BYTES, SCHEMA_VERSION, parse_manifest
 from mcspark.errors import ContractError
 from mcspark.runtime.files.files import Files, beside, leaf
@@ -23,12 +24,9 @@ KNOWN = re.compile('"configuration_hash"')
 
 
 def folder(files: Files, output: str) -> str:
-    """Folder of the manifests: a hidden sibling of the output, which is replaced as a whole.
-
-    Spark takes a name with ``=`` for a partition even if it begins with ``_``, and would refuse the table.
-    """
+    """Folder of the manifests: a hidden sibling of the output, which is replaced as a whole."""
     place = files.qualify(output)
-    return beside(place, f"_{leaf(place).replace('=', '-')}_manifests")
+    return beside(place, manifests_of(leaf(place)))
 
 
 def configuration_hash(configuration: Mapping[str, Any]) -> str:

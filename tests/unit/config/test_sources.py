@@ -247,6 +247,8 @@ BASE = ["output.path=o", "model.path=m", "report.path=r.html"]
         (["output.path=data/attributes/x"], "output.path: lies in or around attributes.0.path"),
         (["model.path=o/model"], "model.path: lies in or around output.path"),
         (["report.path=m/r.html"], "report.path: lies in or around model.path"),
+        (["model.path=_o_manifests"], "model.path: lies in or around output.path"),
+        (["report.path=_o_manifests/r.html"], "report.path: lies in or around output.path"),
         (
             ["scored.path=s3a://b/x/../y", "output.path=s3a://b/y"],
             "output.path: lies in or around scored.path",
