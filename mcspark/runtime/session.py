@@ -95,7 +95,7 @@ def spark_session(
     with contextlib.nullcontext() if streams.submitted() else streams.stdout_to_stderr():
         spark = builder.getOrCreate()
     jvm.look_up_once()
-    workers.fork_from(spark, "mcspark.runtime.tasks.daemon")
+    workers.fork_from(spark, "mcspark.runtime.daemon")
     streams.keep_stdout_clean()
     respect_umask(spark, _umask())
     hide_secrets(spark)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from mcspark.engine.choice import engine_of
 from mcspark.engine.classic import workers
 
-DAEMON = "mcspark.runtime.tasks.daemon"
+DAEMON = "mcspark.runtime.daemon"
 
 
 def test_a_worker_has_pandas_before_it_is_asked_for(spark: SparkSession) -> None:

@@ -2,7 +2,7 @@
 
 Workers of PySpark's own daemon import pandas and pyarrow each for itself, which takes seconds of a short job.
 Local sessions use this one; executors that have mcspark installed can, by
-``spark.python.daemon.module=mcspark.runtime.tasks.daemon``.
+``spark.python.daemon.module=mcspark.runtime.daemon``.
 """
 
 from __future__ import annotations
