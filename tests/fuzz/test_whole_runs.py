@@ -109,7 +109,9 @@ def read(path: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + PAIRS))
-def test_a_run_publishes_what_the_rows_say_or_nothing(seed, session, old, tmp_path):
+def test_a_run_publishes_what_the_rows_say_or_nothing(seed, session, old, tmp_path, monkeypatch):
+    if seed % 4 == 3:  # these are summed up in the cluster, as many rows are
+        monkeypatch.setattr("mcspark.ml.cells.driver_cells._FEW", 0)
     case = pair(seed)
     parted = "partition" in case.config["output"]
     shutil.copytree(old[parted], tmp_path / "out")
