@@ -14,7 +14,7 @@ import pandas as pd
 from mcspark.cli.files import local_place, written_aside
 from mcspark.cli.left import frame_in, text_in
 from mcspark.cli.text import text_table
-from mcspark.config.clashes import metrics_table
+from mcspark.config.clashes import manifests_of, metrics_table
 from mcspark.data.leases.manifest_form import MAX_BYTES, parse_manifest
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.report.facts import count, number
@@ -96,7 +96,7 @@ def _manifests(place: Path) -> Iterator[Path]:
     if _MANIFESTS.fullmatch(place.name):
         yield from place.glob("*.json")
         return
-    yield from (place.parent / f"_{place.name}_manifests").glob("*.json")
+    yield from (place.parent / manifests_of(place.name)).glob("*.json")
     for root in (place, place.parent / f"_{place.name}_runs"):
         yield from _below(root, 0)
 

@@ -11,13 +11,11 @@ from mcspark.core.cells.cells import Role
 from mcspark.core.cells.groups import FittedGroups
 from mcspark.data.publishing.sink import Publication, Target
 from mcspark.errors import GateError
-from mcspark.ml.cells.cells import make_cells
 from mcspark.ml.cells.groups import GroupSet
 from mcspark.ml.cells.working import WORKING
-from mcspark.ml.cluster.cluster_cells import judged_cells
 from mcspark.pipelines.judging.classes import losses_of, top_result
 from mcspark.pipelines.judging.drift import change_since, earlier_metrics, too_far
-from mcspark.pipelines.judging.measuring import driver_cells, measured, measuring_bins, told_lead
+from mcspark.pipelines.judging.measuring import cells_to_measure, measured, told_lead
 from mcspark.pipelines.judging.result import ScoreResult
 from mcspark.pipelines.publishing.publishing import finish_run, stage_metrics
 from mcspark.pipelines.publishing.record import target_of
@@ -62,13 +60,11 @@ def audit(run: Run) -> dict[str, Any]:
 
 def _measured(run: Run, inputs: Inputs, plan: GroupSet) -> tuple[ScoreResult, FittedGroups, int]:
     """The metrics of one score, with the groups and the number of signatures."""
-    names, limit = replace(WORKING, weight=inputs.weight), driver_cells(run)
+    names = replace(WORKING, weight=inputs.weight)
     with ExitStack() as stack:
         with run.stage("cells", "sum the labelled rows to cells") as counts:
             counts["rows"] = inputs.n_labelled
-            bins, rows = measuring_bins(run), limit.rows(inputs.n_labelled)
-            with make_cells(inputs.labelled, names, plan.families, bins, inputs.scale, rows=rows) as table:
-                judged = stack.enter_context(judged_cells(table, plan, Role.test, limit))
+            judged = stack.enter_context(cells_to_measure(run, inputs, inputs.labelled, names, plan))
         with run.stage("measure", "measure the test rows") as counts:
             metrics = measured(run, judged.cells, intervals=True, lead=told_lead(run, judged.cells))
             counts["rows"] = metrics.rows
@@ -96,8 +92,8 @@ def _compared(
     change = change_since(MetricsTable(metrics_frame(results[0].metrics)), then, against, limits.stage)
     problems = too_far(limits, change)
     status = "gate" if problems else "ok"
-    counts = {**summary, "status": status, "drift": {**change.summary(), "problems": problems}}
-    finished = finish_run(run, publication, target, counts, results)
+    compared = {**summary, "status": status, "drift": {**change.summary(), "problems": problems}}
+    finished = finish_run(run, publication, target, compared, results)
     if problems:
         run.is_recorded = True
         raise GateError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +19,10 @@ from mcspark.data.leases.lease import Lease
 from mcspark.data.publishing.sink import Publication
 from mcspark.errors import ConfigurationError, ContractError
 from mcspark.ml.baselines import Baseline
-from mcspark.ml.cells.cells import ScoredColumns, make_cells
+from mcspark.ml.cells.cells import ScoredColumns
 from mcspark.ml.cells.groups import GroupSet
 from mcspark.ml.cells.working import WORKING
-from mcspark.ml.cluster.cluster_cells import Judged, judged_cells
+from mcspark.ml.cluster.cluster_cells import Judged
 from mcspark.ml.learning import labelled_cells
 from mcspark.ml.methods import estimator_of
 from mcspark.ml.multicalibrator import MulticalibratorModel
@@ -31,7 +31,13 @@ from mcspark.ml.training.cluster_training import check_cluster
 from mcspark.ml.training.row_training import RowTrainer
 from mcspark.pipelines.judging.classes import choose, losses_of, published, top_result
 from mcspark.pipelines.judging.gate import refusal, unmet, unmet_by_segment
-from mcspark.pipelines.judging.measuring import driver_cells, measured, measuring_bins, told_lead
+from mcspark.pipelines.judging.measuring import (
+    cells_to_measure,
+    driver_cells,
+    measured,
+    measuring_bins,
+    told_lead,
+)
 from mcspark.pipelines.judging.result import Calibration, ScoreResult
 from mcspark.pipelines.judging.segments import (
     SegmentResult,
@@ -259,20 +265,12 @@ def _fit(run: Run, inputs: Inputs, cells: Cells, groups: FittedGroups) -> Multic
         return estimator.fit_cells(cells, groups, train)
 
 
-@contextmanager
 def _cells_after(
     run: Run, inputs: Inputs, scored: DataFrame, model: MulticalibratorModel
-) -> Iterator[Judged]:
+) -> AbstractContextManager[Judged]:
     """Cells of the calibrated score of the test rows: rows of one cell may end up in different levels."""
     names = ScoredColumns(CALIBRATED, WORKING.label, inputs.weight)
-    bins = measuring_bins(run)
-    families, limit = model.fitted.families, driver_cells(run)
-    rows = limit.rows(inputs.n_labelled)
-    with (
-        make_cells(scored, names, families, bins, inputs.scale, rows=rows) as table,
-        judged_cells(table, model.fitted.measured, Role.test, limit) as found,
-    ):
-        yield found
+    return cells_to_measure(run, inputs, scored, names, model.fitted.measured)
 
 
 def _scored_test(

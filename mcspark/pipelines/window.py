@@ -136,10 +136,10 @@ class Learning:
         kept: dict[str, KeptForm] = {}
         missing: dict[str, str] = {}
         for one in wanted:
-            name, counts = one.partition, found[one.partition]
-            if isinstance(counts, KeptForm):
-                kept[name] = counts
-            elif isinstance(computed := self._computed_now(one, counts), KeptForm):
+            name, held = one.partition, found[one.partition]
+            if isinstance(held, KeptForm):
+                kept[name] = held
+            elif isinstance(computed := self._computed_now(one, held), KeptForm):
                 kept[name] = computed
             elif name in partitions.window:
                 missing[name] = computed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -216,19 +217,16 @@ class Cells:
         """Sum of ``name`` over all rows."""
         return float(self.value_of(name).sum())
 
-    @property
+    @cached_property
     def ranked(self) -> Ranked:
         """How well the mean scores of the cells rank the rows; see :mod:`mcspark.core.metrics.ranking`."""
-        kept: dict[str, Ranked] = self.__dict__.setdefault("_kept_ranks", {})
-        if "" not in kept:
-            cells = self.take(self.weight > 0)
-            distinct, place = np.unique(np.round(cells.mean_score, DIGITS), return_inverse=True)
-            positive = np.clip(cells.label, 0.0, cells.weight)
-            sides = (positive, cells.weight - positive)
-            kept[""] = Ranked.of_sides(
-                *(np.bincount(place, side, len(distinct)).astype(np.float64) for side in sides)
-            )
-        return kept[""]
+        cells = self.take(self.weight > 0)
+        distinct, place = np.unique(np.round(cells.mean_score, DIGITS), return_inverse=True)
+        positive = np.clip(cells.label, 0.0, cells.weight)
+        sides = (positive, cells.weight - positive)
+        return Ranked.of_sides(
+            *(np.bincount(place, side, len(distinct)).astype(np.float64) for side in sides)
+        )
 
     def loss(self, m: int | None = None) -> float:
         """Mean squared loss (paper, definition 3.1) of the score, or of its ``m``-discretized version."""

@@ -23,7 +23,7 @@ from mcspark.ml.cells.driver_cells import DriverCells, are_few, cells_from, sign
 from mcspark.ml.cells.fixed_point import FixedPoint
 from mcspark.ml.cells.groups import GroupSet
 from mcspark.ml.cells.levels import level_column, with_bin
-from mcspark.ml.cells.signatures import category_name
+from mcspark.ml.cells.signatures import category_name, weight_of
 from mcspark.runtime.tasks.blocks import (
     by_bucket,
     counted,
@@ -276,7 +276,7 @@ def _profiles(cells: pa.Table) -> pa.Table:
     """Weight of every combination of categories."""
     _, one, other = np.unique(cells[SPREAD].to_numpy(), return_index=True, return_inverse=True)
     names = [name for name in cells.column_names if name not in (*SUMS, SPREAD, PLACE, SEGMENT)]
-    weight = cells["weight" if "weight" in cells.column_names else "n"].to_numpy()
+    weight = weight_of(cells)
     total = np.zeros(len(one), dtype=np.int64)
     np.add.at(total, other.reshape(-1), weight)
     columns = {n: cells[n].combine_chunks().dictionary_decode().take(pa.array(one)) for n in names}

@@ -61,8 +61,7 @@ class DriverCells:
         return cls(None if found is None else merged_cells(found), bins, scale)
 
     def in_chosen_bins(self, quantiles: int) -> DriverCells:
-        """The same cells in the bins that :func:`mcspark.ml.cells.cells.choose_bins` finds for the
-        learning rows.
+        """The same cells in the bins of :func:`mcspark.ml.cells.cells.choose_bins` for the learning rows.
 
         Those at hand must be the finest ones.
         """

@@ -36,7 +36,7 @@ from mcspark.ml.cells.cells import (
 from mcspark.ml.cells.census import segment_key
 from mcspark.ml.cells.driver_cells import cells_of
 from mcspark.ml.cells.fixed_point import FixedPoint
-from mcspark.ml.cells.signatures import category_name, signature_of, word_names
+from mcspark.ml.cells.signatures import category_name, signature_of, weight_of, word_names
 from mcspark.runtime.columns import column
 from mcspark.runtime.tasks.blocks import (
     by_bucket,
@@ -339,7 +339,7 @@ class _Layout:
 
 def _profiles(cells: pa.Table, families: int, segments: int) -> pa.Table:
     """Weight by segment, family and category."""
-    weight = cells["weight" if "weight" in cells.column_names else "n"].to_numpy()
+    weight = weight_of(cells)
     segment = cells[SEGMENT].to_numpy()
     kept = segment < segments
     parts = []

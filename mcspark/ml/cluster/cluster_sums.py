@@ -22,7 +22,7 @@ from mcspark.core.metrics.noise import mixed_labels
 from mcspark.ml.cells.cell_sums import PLACE
 from mcspark.ml.cells.driver_cells import cells_of
 from mcspark.ml.cells.fixed_point import FixedPoint
-from mcspark.ml.cells.signatures import signature_of, word_names
+from mcspark.ml.cells.signatures import signature_of, weight_of, word_names
 from mcspark.runtime.tasks.batches import gathered
 from mcspark.runtime.tasks.blocks import Task, buckets_to_driver, by_bucket, over_blocks
 
@@ -166,21 +166,17 @@ def joint_of(signed: DataFrame, reading: Reading) -> FloatArray:
 
     def weights(block: pa.Table) -> tuple[IntArray, IntArray]:
         cells = reading.of_role(block)
-        return reading.words(cells), _weights(cells, reading.scale.weight)
+        weight = weight_of(cells)
+        if "weight" not in cells.column_names:
+            weight = reading.whole("weight", weight.astype(np.float64))
+        return reading.words(cells), weight
 
     return _joint(signed, reading.groups, weights)[0] / reading.scale.weight
 
 
 def joint_of_categories(blocks: DataFrame, groups: FittedGroups) -> tuple[FloatArray, float]:
     """Weight of the rows in each two groups, from blocks with categories; and of all rows, in one unit."""
-    return _joint(blocks, groups, lambda block: (signature_of(block, groups), _weights(block, 1.0)))
-
-
-def _weights(block: pa.Table, of_one: float) -> IntArray:
-    """Weight of each cell as a whole number, of which a row of a table without weights is so many."""
-    if "weight" in block.column_names:
-        return np.asarray(block["weight"].to_numpy())
-    return np.asarray(np.rint(block["n"].to_numpy() * of_one).astype(np.int64))
+    return _joint(blocks, groups, lambda block: (signature_of(block, groups), weight_of(block)))
 
 
 def _joint(

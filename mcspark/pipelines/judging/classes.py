@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import reduce
 
@@ -18,11 +18,11 @@ from mcspark.core.classes import LEAST
 from mcspark.core.metrics.metrics import Metrics
 from mcspark.core.model.stages import Stages
 from mcspark.data.rows.contract import class_of
-from mcspark.ml.cells.cells import ScoredColumns, make_cells
+from mcspark.ml.cells.cells import ScoredColumns
 from mcspark.ml.cells.working import WORKING
-from mcspark.ml.cluster.cluster_cells import Judged, judged_cells
+from mcspark.ml.cluster.cluster_cells import Judged
 from mcspark.ml.multicalibrator import MulticalibratorModel
-from mcspark.pipelines.judging.measuring import driver_cells, measured, measuring_bins, told_lead
+from mcspark.pipelines.judging.measuring import cells_to_measure, measured, told_lead
 from mcspark.pipelines.judging.result import Losses, ScoreResult, Vector
 from mcspark.pipelines.reading.rows import Inputs, calibrated_rows
 from mcspark.pipelines.run import Run
@@ -104,23 +104,16 @@ def top_result(
     return ScoreResult(TOP_CLASS, found)
 
 
-@contextmanager
 def _top_cells(
     run: Run, inputs: Inputs, frame: DataFrame, groups: FittedGroups, names: Sequence[str]
-) -> Iterator[Judged]:
+) -> AbstractContextManager[Judged]:
     top = F.greatest(*map(column, names))
     named = F.coalesce(*(F.when(column(name) == top, F.lit(one)) for one, name in _classes(inputs, names)))
     label = class_of(WORKING.label, frame.schema)
     labelled = frame.where(column(WORKING.label).isNotNull())
     judged = labelled.withColumns({_TOP: top, _HIT: (named == label).cast("double")})
     columns = ScoredColumns(_TOP, _HIT, inputs.weight)
-    bins, limit = measuring_bins(run), driver_cells(run)
-    rows = limit.rows(inputs.n_labelled)
-    with (
-        make_cells(judged, columns, groups.families, bins, inputs.scale, rows=rows) as table,
-        judged_cells(table, groups.measured, Role.test, limit) as found,
-    ):
-        yield found
+    return cells_to_measure(run, inputs, judged, columns, groups.measured)
 
 
 def published(vector: Vector, found: Sequence[MulticalibratorModel]) -> list[MulticalibratorModel]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import structlog
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
-from mcspark.core.cells.cells import Cells
+import structlog
+from pyspark.sql import DataFrame
+
+from mcspark.core.cells.cells import Cells, Role
+from mcspark.core.cells.groups import FittedGroups
 from mcspark.core.cells.levels import ScoreBins, base_levels
 from mcspark.core.cells.summed import Summed
 from mcspark.core.metrics.lead import Lead
 from mcspark.core.metrics.metrics import Elsewhere, Metrics, measure
-from mcspark.ml.cells.cells import MAX_DRIVER_CELLS
-from mcspark.ml.cluster.cluster_cells import CellLimit
+from mcspark.ml.cells.cells import MAX_DRIVER_CELLS, ScoredColumns, make_cells
+from mcspark.ml.cells.groups import GroupSet
+from mcspark.ml.cluster.cluster_cells import CellLimit, Judged, judged_cells
+from mcspark.pipelines.reading.rows import Inputs
 from mcspark.pipelines.run import Run
 from mcspark.runtime.process.memory import memory_bytes
 
@@ -38,6 +45,21 @@ def measuring_bins(run: Run) -> ScoreBins:
     """Score bins for rows that are measured and not learned from."""
     base = base_levels(run.config.evaluation.levels)
     return ScoreBins(base, (_HALVINGS,) * base)
+
+
+@contextmanager
+def cells_to_measure(
+    run: Run, inputs: Inputs, frame: DataFrame, columns: ScoredColumns, wanted: GroupSet | FittedGroups
+) -> Iterator[Judged]:
+    """The cells of the test rows among some labelled rows of a run, to be measured within the block."""
+    limit = driver_cells(run)
+    rows = limit.rows(inputs.n_labelled)
+    with ExitStack() as stack:
+        with make_cells(
+            frame, columns, wanted.families, measuring_bins(run), inputs.scale, rows=rows
+        ) as table:
+            found = stack.enter_context(judged_cells(table, wanted, Role.test, limit))
+        yield found
 
 
 def measured(

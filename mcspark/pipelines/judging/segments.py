@@ -133,8 +133,8 @@ def measure_segments(
     others = inputs.n_labelled - sum(segments.census.rows)
     with side_by_side(len(chosen)) as workers:
         found = [_result(segments, others, number, *both) for number, both in workers.map(change, pairs)]
-    counts = [result for result in found if result.name is not None or result.rows]
-    return sorted(counts, key=lambda result: (result.name is None, -beyond_chance(result.after)))
+    listed = [result for result in found if result.name is not None or result.rows]
+    return sorted(listed, key=lambda result: (result.name is None, -beyond_chance(result.after)))
 
 
 def _result(segments: Segments, others: int, number: int, before: Metrics, after: Metrics) -> SegmentResult:

@@ -136,13 +136,7 @@ def buckets_to_driver(blocks: DataFrame) -> dict[int, pa.Table]:
 
 def each_block(blocks: DataFrame, change: Reduce) -> DataFrame:
     """Every block by itself, changed."""
-
-    def changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for bucket, block in zip(batch["bucket"].to_pylist(), batch["block"].to_pylist(), strict=True):
-                yield _blocks({bucket: change(_table([block]))})
-
-    return blocks.mapInArrow(quick_to_follow(changed), SCHEMA)
+    return over_blocks(blocks, lambda parts: ({bucket: change(block)} for bucket, block in parts))
 
 
 def unpacked(blocks: DataFrame, schema: str, reduce: Reduce) -> DataFrame:
